@@ -1,0 +1,59 @@
+# Two commands do everything on a machine with git, make and a Python, 3.11 to 3.14:
+#   make demo   weigh equations on Galileo's data
+#   make test   lint, types, import layers, tests, doctests
+# `make lock` resolves the versions anew; it needs Python 3.11 and 3.12.
+
+.DEFAULT_GOAL := demo
+.PHONY: demo test lint check-next lock clean .venv .venv-next
+
+LOCKS := requirements/py311.txt requirements/py312.txt
+SCRIPTS := scripts/find-python scripts/make-env
+# What the second lock can be installed on.
+NEXT := 3.12 3.13 3.14
+
+# Workers already use every core: threads inside them would only compete.
+PYTEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
+# A file stays with one worker, which so compiles each PyTensor function once.
+PYTEST_ARGS := -n 2 --dist loadfile
+
+demo: .venv/stamp
+	.venv/bin/pmsr demo
+
+test: lint .venv/stamp
+	$(PYTEST_ENV) .venv/bin/pytest $(PYTEST_ARGS)
+	@$(MAKE) --no-print-directory check-next
+
+lint: .venv/stamp
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports --no-logo
+
+# The quick tests on PyMC 6 and ArviZ 1.x, where a Python for them is at hand and .venv is not
+# that lane already.
+check-next:
+	@if ! cmp -s requirements/py311.txt .venv/lock.txt; then \
+	    echo "The default environment is the newer lane: nothing more to test."; \
+	elif ! scripts/find-python $(NEXT) >/dev/null; then \
+	    echo "No Python among $(NEXT) on this machine: the newer lane is not tested."; \
+	else \
+	    $(MAKE) --no-print-directory .venv-next/stamp && \
+	    $(PYTEST_ENV) .venv-next/bin/pytest $(PYTEST_ARGS) -m "not slow"; \
+	fi
+
+.venv: .venv/stamp
+
+.venv-next: .venv-next/stamp
+
+.venv/stamp: $(LOCKS) $(SCRIPTS) pyproject.toml
+	scripts/make-env .venv 3.11 $(NEXT)
+
+.venv-next/stamp: $(LOCKS) $(SCRIPTS) pyproject.toml
+	scripts/make-env .venv-next $(NEXT)
+
+lock:
+	scripts/lock 3.11 requirements/py311.txt
+	scripts/lock 3.12 requirements/py312.txt
+
+clean:
+	rm -rf .venv .venv-next .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,61 @@
+"""Symbolic regression that weighs equations by their Bayesian evidence.
+
+The names below are the public interface. Each is imported from its module on first use, so that
+``import pmsr`` itself is cheap.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pmsr.data import load_galileo, make_sine
+    from pmsr.evidence import Evidence, compute_evidence
+    from pmsr.expression import Equation
+    from pmsr.model import build_model
+    from pmsr.operators import Operator, add_operator
+    from pmsr.posterior import predict, sample_posterior
+    from pmsr.ranking import compare
+    from pmsr.settings import Settings
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Equation",
+    "Evidence",
+    "Operator",
+    "Settings",
+    "__version__",
+    "add_operator",
+    "build_model",
+    "compare",
+    "compute_evidence",
+    "load_galileo",
+    "make_sine",
+    "predict",
+    "sample_posterior",
+]
+
+_MODULE_OF = {
+    "Equation": "pmsr.expression",
+    "Evidence": "pmsr.evidence",
+    "Operator": "pmsr.operators",
+    "Settings": "pmsr.settings",
+    "add_operator": "pmsr.operators",
+    "build_model": "pmsr.model",
+    "compare": "pmsr.ranking",
+    "compute_evidence": "pmsr.evidence",
+    "load_galileo": "pmsr.data",
+    "make_sine": "pmsr.data",
+    "predict": "pmsr.posterior",
+    "sample_posterior": "pmsr.posterior",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'pmsr' has no attribute {name!r}")
+    return getattr(import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
