@@ -1,0 +1,238 @@
+"""Frozen options of the evidence, checked once when they are made."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Literal, TypeAlias, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+RandomSeed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
+"""What public functions take as ``random_seed``: anything ``numpy.random.default_rng`` takes."""
+
+# Below this many particles an effective sample size of 100, which the sampler holds itself to, is
+# out of reach.
+_MIN_PARTICLES = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    r"""Options of :func:`pmsr.compute_evidence` and of everything built on it.
+
+    Parameters
+    ----------
+    gamma
+        Exponent :math:`\gamma` of the training likelihood in
+        :math:`\log q = \log Z(1) - \log Z(\gamma)`, Eq. (5): a number in (0, 1), ``"paper"`` for
+        :math:`1/\sqrt{N}`, or ``"ohagan"`` for the robust choice of [1]_. It must be the same for
+        all equations that are compared, see :meth:`resolve_gamma`.
+    sigma_prior
+        Prior of the noise level :math:`\sigma` between its bounds: ``"flat"``, the paper's, or
+        ``"log-flat"``, :math:`1/\sigma`.
+    sigma_max, sigma_min
+        Bounds of :math:`\sigma`, in multiples of the standard deviation of the target, see
+        :meth:`sigma_bounds`.
+    n_draws
+        Draws from the proposal, weighted to the likelihood at :math:`\gamma`.
+    n_particles
+        Particles that go on from :math:`\gamma` to 1; at most ``n_draws``.
+    n_multistarts
+        Starting points of the search for the minima of the sum of squares.
+    n_replicates
+        Independent repetitions whose results are averaged.
+    noise
+        Distribution of the noise.
+
+    References
+    ----------
+    .. [1] A. O'Hagan, "Fractional Bayes Factors for Model Comparison", Journal of the Royal
+       Statistical Society B 57 (1995), doi:10.1111/j.2517-6161.1995.tb02017.x
+
+    Examples
+    --------
+    >>> Settings(gamma=0.5).resolve_gamma(n_points=20, n_parameters=2)
+    0.5
+    >>> Settings(gamma=2)
+    Traceback (most recent call last):
+        ...
+    ValueError: gamma must be in (0, 1), got 2. Use "paper" for 1/sqrt(n).
+    """
+
+    gamma: float | Literal["paper", "ohagan"] = "paper"
+    sigma_prior: Literal["flat", "log-flat"] = "flat"
+    sigma_max: float = 2.0
+    sigma_min: float = 1e-6
+    n_draws: int = 4000
+    n_particles: int = 400
+    n_multistarts: int = 8
+    n_replicates: int = 1
+    noise: Literal["gaussian"] = "gaussian"
+
+    def __post_init__(self) -> None:
+        _check_choice("sigma_prior", self.sigma_prior, ("flat", "log-flat"))
+        _check_choice("noise", self.noise, ("gaussian",))
+        self._set("gamma", _check_gamma(self.gamma))
+        for name in ("sigma_max", "sigma_min"):
+            self._set(name, _check_positive(name, getattr(self, name)))
+        if self.sigma_min >= self.sigma_max:
+            raise ValueError(
+                f"sigma_min must be below sigma_max, got {self.sigma_min!r} and "
+                f"{self.sigma_max!r}. Both are multiples of the standard deviation of the target."
+            )
+        for name, least in (
+            ("n_draws", _MIN_PARTICLES),
+            ("n_particles", _MIN_PARTICLES),
+            ("n_multistarts", 1),
+            ("n_replicates", 1),
+        ):
+            self._set(name, _check_count(name, getattr(self, name), least))
+        if self.n_particles > self.n_draws:
+            raise ValueError(
+                f"n_particles must be at most n_draws, got {self.n_particles} and {self.n_draws}. "
+                "The particles are chosen among the draws: raise n_draws."
+            )
+
+    @property
+    def sigma_power(self) -> int:
+        r"""Exponent k of the prior :math:`\sigma^{-k}`: 0 if flat, 1 if log-flat."""
+        return 0 if self.sigma_prior == "flat" else 1
+
+    def resolve_gamma(self, n_points: int, n_parameters: int) -> float:
+        r"""Return the exponent :math:`\gamma` as a number.
+
+        Parameters
+        ----------
+        n_points
+            Number of observations N, at least 2.
+        n_parameters
+            Number of parameters p of the largest equation that is compared. Only ``"ohagan"``
+            depends on it.
+
+        Returns
+        -------
+        float
+            :math:`1/\sqrt{N}` for ``"paper"`` (Section 2.2), :math:`\max(m, \sqrt{N})/N` for
+            ``"ohagan"``, where m is the minimal training sample.
+
+        Notes
+        -----
+        The minimal training sample is the least number m of observations whose likelihood, under
+        unbounded priors, can be normalised. For an equation linear in its p parameters, once these
+        are integrated out, what remains is
+
+        .. math:: \int_0^\infty \sigma^{p - m - k} \exp(-\mathrm{SSE} / 2\sigma^2) \, d\sigma
+
+        which converges at infinity if :math:`m > p + 1 - k`, and at zero if SSE > 0, that is if
+        :math:`m > p`. So m = p + 2 if :math:`\sigma` is flat (k = 0), p + 1 if it is log-flat
+        (k = 1).
+
+        Examples
+        --------
+        >>> Settings().resolve_gamma(n_points=25, n_parameters=3)
+        0.2
+        >>> Settings(gamma="ohagan").resolve_gamma(n_points=10, n_parameters=3)
+        0.5
+        """
+        if n_points < 2:
+            raise ValueError(
+                f"The evidence needs at least two observations, got {n_points}. With one, gamma "
+                "is 1 and every equation has the same log q."
+            )
+        if isinstance(self.gamma, float):
+            return self.gamma
+        if self.gamma == "paper":
+            return 1.0 / math.sqrt(n_points)
+        n_training = n_parameters + 2 - self.sigma_power
+        if n_training >= n_points:
+            raise ValueError(
+                f'gamma="ohagan" needs more observations than the minimal training sample, '
+                f"{n_training} for {n_parameters} parameters, got {n_points}. "
+                'Use "paper" or compare smaller equations.'
+            )
+        return max(n_training, math.sqrt(n_points)) / n_points
+
+    def sigma_bounds(self, y: NDArray[np.float64]) -> tuple[float, float]:
+        r"""Return the least and the largest noise level :math:`\sigma`, in units of ``y``.
+
+        Parameters
+        ----------
+        y
+            Target values, shape (N,), not all equal.
+
+        Returns
+        -------
+        tuple of float
+            ``sigma_min`` and ``sigma_max`` times the standard deviation of ``y`` (ddof = 0). The
+            first is at least 1e-12 of the largest :math:`|y|`: rounding alone is as large as
+            that.
+
+        Notes
+        -----
+        The bounds keep :math:`Z(\gamma)` finite for equations with :math:`p \ge \sqrt{N} - 1`
+        parameters, and give noiseless data a finite evidence.
+
+        Examples
+        --------
+        >>> Settings().sigma_bounds(np.array([1.0, 3.0]))
+        (1e-06, 2.0)
+        """
+        magnitude = float(np.max(np.abs(y)))
+        # Squares of 1e-200 or 1e200 leave the range of floating-point numbers.
+        std = magnitude * float(np.std(y / magnitude))
+        lower = max(self.sigma_min * std, 1e-12 * magnitude)
+        upper = self.sigma_max * std
+        if lower >= upper:
+            raise ValueError(
+                f"The largest noise level, sigma_max * std(y) = {upper:.3g}, is within the "
+                f"rounding errors of the target, {lower:.3g}. Raise sigma_max, or subtract the "
+                "mean from the target."
+            )
+        return lower, upper
+
+    def _set(self, name: str, value: float | int | str) -> None:
+        object.__setattr__(self, name, value)
+
+
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"Unknown {name} {value!r}. Available: {', '.join(allowed)}.")
+
+
+def _is_number(value: object) -> TypeGuard[Real]:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _check_gamma(gamma: object) -> float | str:
+    if isinstance(gamma, str):
+        if gamma not in ("paper", "ohagan"):
+            raise ValueError(
+                f"Unknown gamma {gamma!r}. Available: paper, ohagan, or a number in (0, 1)."
+            )
+        return gamma
+    if not _is_number(gamma) or not 0 < float(gamma) < 1:
+        raise ValueError(f'gamma must be in (0, 1), got {gamma!r}. Use "paper" for 1/sqrt(n).')
+    return float(gamma)
+
+
+def _check_positive(name: str, value: object) -> float:
+    if not _is_number(value) or not 0 < float(value) < math.inf:
+        raise ValueError(
+            f"{name} must be a positive number, got {value!r}. It is a multiple of the standard "
+            f"deviation of the target; the default is {getattr(Settings, name)!r}."
+        )
+    return float(value)
+
+
+def _check_count(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ValueError(
+            f"{name} must be an integer of at least {least}, got {value!r}. "
+            f"The default is {getattr(Settings, name)}."
+        )
+    return int(value)
+
+
+FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
+"""Settings for the few equations that are ranked and shown: more draws, four repetitions."""
