@@ -1,0 +1,362 @@
+"""Measurements, checked once where they enter, and the paper's own datasets."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.resources import files
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+# Sums of squares of values beyond these leave the range of floating-point numbers.
+_LEAST_MAGNITUDE, _LARGEST_MAGNITUDE = 1e-100, 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Validated measurements of one target and the variables that may explain it.
+
+    Parameters
+    ----------
+    X
+        Values of the variables, shape (N, d), C-contiguous, all finite.
+    y
+        Values of the target, shape (N,), all finite, not all equal.
+    names
+        Names of the d variables.
+    target
+        Name of the target.
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    names: tuple[str, ...]
+    target: str
+
+
+# X and y are Any in this module: what users hand over is recognised by what it can do.
+def make_data(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Data:
+    """Return the measurements as arrays of floats, with their names.
+
+    Parameters
+    ----------
+    X
+        Values of the variables: an array or nested list with one row per observation (or
+        one-dimensional, for one variable), a pandas or polars table or series. Integers and
+        booleans become floats. Copied, never changed.
+    y
+        Values of the target, one per observation: an array, list or series.
+    names
+        Names of the variables. By default the column names of a table; ``x0, x1, ...`` for an
+        array.
+
+    Returns
+    -------
+    Data
+        The target is named after its series, ``"y"`` without a name.
+
+    Examples
+    --------
+    >>> data = make_data([1, 2, 3], [1.0, 4.1, 8.9])
+    >>> data.names, data.target, data.X.shape
+    (('x0',), 'y', (3, 1))
+    """
+    columns, found_names = _split_columns(X)
+    if names is None:
+        names = found_names or [f"x{index}" for index in range(len(columns))]
+    checked_names = _check_names(names, len(columns))
+    inputs = _stack_columns(columns, checked_names)
+
+    targets, target_names = _split_columns(y, role="y")
+    if len(targets) != 1:
+        raise ValueError(
+            f"y must have one column, got {len(targets)}. Explain one target at a time."
+        )
+    target = _name_target(target_names, checked_names)
+    outputs = _to_floats(targets[0], f"Target {target!r}")
+
+    if len(inputs) != len(outputs):
+        raise ValueError(
+            f"X and y must have the same number of rows, got {len(inputs)} and {len(outputs)}."
+        )
+    if len(outputs) < 2:
+        raise ValueError(
+            f"At least two rows are needed, got {len(outputs)}. "
+            "One observation cannot tell equations apart."
+        )
+    _check_order(X, y)
+    _check_spread(outputs, target)
+    return Data(X=inputs, y=outputs, names=checked_names, target=target)
+
+
+def check_X(X: Any, names: Sequence[str]) -> NDArray[np.float64]:
+    """Return new values of the variables, in the order of ``names``.
+
+    Parameters
+    ----------
+    X
+        As in :func:`make_data`, one row or more. The columns of a table are matched by name,
+        those of an array by position.
+    names
+        Names of the variables, as in :attr:`Data.names`.
+
+    Returns
+    -------
+    ndarray
+        Shape (n_rows, d), C-contiguous, all finite.
+
+    Examples
+    --------
+    >>> check_X(pd.DataFrame({"b": [2.0], "a": [1.0]}), ["a", "b"])
+    array([[1., 2.]])
+    """
+    if np.ndim(X) == 1 and len(names) > 1:
+        raise ValueError(
+            f"X must have {len(names)} columns ({', '.join(names)}), got one dimension. "
+            "For one row use X.reshape(1, -1), or iloc[[row]] on a table."
+        )
+    columns, found_names = _split_columns(X)
+    if found_names is not None:
+        column_of = dict(zip(_check_names(found_names, len(columns)), columns, strict=True))
+        _match_columns(list(column_of), names)
+        columns = [column_of[name] for name in names]
+    elif len(columns) != len(names):
+        raise ValueError(
+            f"X must have {len(names)} columns ({', '.join(names)}), got {len(columns)}."
+        )
+    return _stack_columns(columns, names)
+
+
+def load_galileo(experiment: Literal["shelf", "no_shelf"]) -> tuple[pd.DataFrame, pd.Series]:
+    """Return Galileo's measurements of a ball that rolls down a ramp and falls (Section 3.2).
+
+    Parameters
+    ----------
+    experiment
+        ``"shelf"``: the ball leaves the table horizontally, and the distance D is explained by
+        the height H of the ramp (5 observations). ``"no_shelf"``: it leaves the ramp downwards,
+        and H is explained by D (7 observations).
+
+    Returns
+    -------
+    X : DataFrame
+        One column, H or D, in punti.
+    y : Series
+        D or H, in punti.
+
+    Examples
+    --------
+    >>> X, y = load_galileo("shelf")
+    >>> X["H"].to_list(), y.to_list()
+    ([1000.0, 828.0, 800.0, 600.0, 300.0], [1500.0, 1340.0, 1328.0, 1172.0, 800.0])
+    """
+    if experiment not in ("shelf", "no_shelf"):
+        raise ValueError(f"Unknown experiment {experiment!r}. Available: shelf, no_shelf.")
+    with (files("pmsr") / "datasets" / f"galileo_{experiment}.csv").open() as file:
+        table = pd.read_csv(file, dtype=np.float64)
+    return table.iloc[:, :1], table.iloc[:, 1]
+
+
+def make_sine(
+    n_points: int = 20,
+    sigma: float = 0.3,
+    random_seed: int | np.random.Generator | None = None,
+) -> tuple[pd.DataFrame, pd.Series]:
+    r"""Return noisy points on a sine curve, the numerical example of Section 3.1.
+
+    Parameters
+    ----------
+    n_points
+        Number of observations N.
+    sigma
+        Standard deviation of the noise :math:`\epsilon`.
+    random_seed
+        Seed or generator.
+
+    Returns
+    -------
+    X : DataFrame
+        One column ``x0``, uniform on :math:`(0, 3\pi/2)`.
+    y : Series
+        :math:`y = 2 \sin(x_0) + 3 + \epsilon`.
+
+    Examples
+    --------
+    >>> X, y = make_sine(n_points=4, sigma=0.0, random_seed=1)
+    >>> bool(np.allclose(y, 2 * np.sin(X["x0"]) + 3))
+    True
+    """
+    if n_points < 1:
+        raise ValueError(f"n_points must be at least 1, got {n_points!r}. The paper uses 20.")
+    if not 0 <= sigma < math.inf:
+        raise ValueError(f"sigma must be zero or positive, got {sigma!r}. The paper uses 0.3.")
+    rng = np.random.default_rng(random_seed)
+    x0 = rng.uniform(0.0, 1.5 * np.pi, size=n_points)
+    noise = sigma * rng.standard_normal(n_points)
+    return pd.DataFrame({"x0": x0}), pd.Series(2.0 * np.sin(x0) + 3.0 + noise, name="y")
+
+
+def _split_columns(values: Any, role: str = "X") -> tuple[list[Any], list[Any] | None]:
+    """Return the columns and, where the container has them, their names."""
+    if isinstance(values, Mapping) or values is None or hasattr(values, "tocsr"):
+        raise TypeError(
+            f"{role} must be an array, a list or a table, got {type(values).__name__}. "
+            "Use numpy.asarray or pandas.DataFrame to make one."
+        )
+    if hasattr(values, "columns"):
+        names = list(values.columns)
+        if isinstance(values, pd.DataFrame):
+            return [values.iloc[:, index] for index in range(len(names))], names
+        return [values[name] for name in names], names
+    if hasattr(values, "name") and hasattr(values, "to_numpy"):
+        # polars calls a series without a name "".
+        return [values], None if values.name in (None, "") else [values.name]
+    try:
+        array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{role} must have rows of equal length. NumPy says: {error}") from None
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"{role} must have one or two dimensions, got {array.ndim}. "
+            "Give one row per observation."
+        )
+    return list(array.T) if array.ndim == 2 else [array], None
+
+
+def _check_names(names: Sequence[Any], n_columns: int) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise TypeError(f"names must be a sequence of strings, got {names!r}. Use [{names!r}].")
+    names = tuple(names)
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"Names of variables must be strings, got {name!r}. Rename the columns, pass "
+                "names=..., or pass an array, whose variables are x0, x1, ..."
+            )
+        if not name.strip() or "`" in name:
+            raise ValueError(
+                f"Names of variables must be written in equations, got {name!r}. "
+                "Rename the column: no blank name, no backquote."
+            )
+    repeated = [name for index, name in enumerate(names) if name in names[:index]]
+    if repeated:
+        raise ValueError(
+            f"Names of variables must differ, got {repeated[0]!r} twice. Rename one of the columns."
+        )
+    if len(names) != n_columns:
+        raise ValueError(f"X has {n_columns} columns, got {len(names)} names: {', '.join(names)}.")
+    return names
+
+
+def _name_target(found_names: list[Any] | None, names: tuple[str, ...]) -> str:
+    if found_names is None:
+        target = "y"
+        while target in names:
+            target += "_"
+        return target
+    target = str(found_names[0])
+    if target in names:
+        raise ValueError(
+            f"The target {target!r} is also a variable. Drop it from X, or rename the target."
+        )
+    return target
+
+
+def _match_columns(found: Sequence[str], names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in found]
+    unknown = [name for name in found if name not in names]
+    if missing:
+        close = get_close_matches(missing[0], unknown, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else f" X has: {', '.join(found)}."
+        raise ValueError(f"X lacks the column {missing[0]!r}.{hint}")
+    if unknown:
+        raise ValueError(f"X has the unknown column {unknown[0]!r}. Use X[{list(names)!r}].")
+
+
+def _stack_columns(columns: list[Any], names: Sequence[str]) -> NDArray[np.float64]:
+    if not columns:
+        raise ValueError("X has no columns. Give at least one variable.")
+    checked = [
+        _to_floats(column, f"Column {name!r} of X")
+        for column, name in zip(columns, names, strict=True)
+    ]
+    if len(checked[0]) == 0:
+        raise ValueError("X has no rows. Give at least one observation.")
+    return np.ascontiguousarray(np.column_stack(checked))
+
+
+def _to_floats(column: Any, place: str) -> NDArray[np.float64]:
+    """Return one column as a new array of finite floats; errors say ``place``."""
+    missing = _find_missing(column)
+    if missing.any():
+        raise ValueError(
+            f"{place}: missing value (NaN) in row {_describe_rows(missing)}. "
+            "Drop or fill the rows that are incomplete."
+        )
+    values = np.asarray(column)
+    dtype = getattr(column, "dtype", values.dtype)
+    if values.dtype.kind == "c":
+        raise ValueError(
+            f"{place}: complex data not supported. Give real and imaginary parts as two columns."
+        )
+    if values.dtype.kind not in "biuf" or isinstance(dtype, pd.CategoricalDtype):
+        raise ValueError(
+            f"{place}: values must be numbers, got {dtype}{_quote_example(values)}. "
+            "Convert them with astype(float), or leave the column out."
+        )
+    with np.errstate(over="ignore"):
+        floats = np.array(values, dtype=np.float64)
+    infinite = ~np.isfinite(floats)
+    if infinite.any():
+        raise ValueError(
+            f"{place}: infinite value in row {_describe_rows(infinite)}. "
+            "Drop the row or correct the value."
+        )
+    return floats
+
+
+def _find_missing(column: Any) -> NDArray[np.bool_]:
+    masked = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else False
+    values = column if isinstance(column, pd.Series) else np.asarray(column)
+    return np.asarray(pd.isna(values)) | masked
+
+
+def _describe_rows(wrong: NDArray[np.bool_]) -> str:
+    rows = np.flatnonzero(wrong)
+    others = f", and in {len(rows) - 1} more" if len(rows) > 1 else ""
+    return f"{rows[0]} (counted from 0){others}"
+
+
+def _quote_example(values: NDArray[Any]) -> str:
+    items = values.tolist()
+    strange = [item for item in items if not isinstance(item, int | float)] or items
+    return f", for example {strange[0]!r}" if strange else ""
+
+
+def _check_order(X: Any, y: Any) -> None:
+    """Refuse the same index in two orders: rows are paired by position, as in scikit-learn."""
+    tables = pd.DataFrame | pd.Series
+    if not (isinstance(X, tables) and isinstance(y, tables)) or X.index.equals(y.index):
+        return
+    if X.index.is_unique and set(X.index) == set(y.index):
+        raise ValueError(
+            "X and y have the same index in a different order. Use y.loc[X.index], or "
+            "reset_index(drop=True) on both if the rows already belong together."
+        )
+
+
+def _check_spread(y: NDArray[np.float64], target: str) -> None:
+    magnitude = float(np.max(np.abs(y)))
+    if magnitude == 0 or np.std(y / magnitude) <= 1e-12:
+        raise ValueError(
+            f"The target {target!r} is constant within rounding, {y[0]:g}. "
+            "There is nothing to explain; if it does vary, subtract its mean first."
+        )
+    if not _LEAST_MAGNITUDE < magnitude < _LARGEST_MAGNITUDE:
+        raise ValueError(
+            f"The target {target!r} must have a magnitude between {_LEAST_MAGNITUDE:g} and "
+            f"{_LARGEST_MAGNITUDE:g}, got {magnitude:g}. Change its unit."
+        )
