@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.resources import files
 from typing import Any, Literal
@@ -35,6 +35,21 @@ class Data:
     y: NDArray[np.float64]
     names: tuple[str, ...]
     target: str
+
+    def select(self, names: Sequence[str]) -> "Data":
+        """Return the data with only the variables ``names``, in that order.
+
+        Examples
+        --------
+        >>> make_data([[1, 2], [3, 4]], [5, 6], names=["a", "b"]).select(["b"]).X
+        array([[2.],
+               [4.]])
+        """
+        for name in names:
+            if name not in self.names:
+                raise ValueError(f"There is no variable {name!r}.{_suggest(name, self.names)}")
+        columns = [self.names.index(name) for name in names]
+        return replace(self, X=np.ascontiguousarray(self.X[:, columns]), names=tuple(names))
 
 
 # X and y are Any in this module: what users hand over is recognised by what it can do.
@@ -236,10 +251,9 @@ def _check_names(names: Sequence[Any], n_columns: int) -> tuple[str, ...]:
                 f"Names of variables must be strings, got {name!r}. Rename the columns, pass "
                 "names=..., or pass an array, whose variables are x0, x1, ..."
             )
-        if not name.strip() or "`" in name:
+        if not name.strip():
             raise ValueError(
-                f"Names of variables must be written in equations, got {name!r}. "
-                "Rename the column: no blank name, no backquote."
+                f"Names of variables must not be blank, got {name!r}. Name the column."
             )
     repeated = [name for index, name in enumerate(names) if name in names[:index]]
     if repeated:
@@ -269,11 +283,14 @@ def _match_columns(found: Sequence[str], names: Sequence[str]) -> None:
     missing = [name for name in names if name not in found]
     unknown = [name for name in found if name not in names]
     if missing:
-        close = get_close_matches(missing[0], unknown, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else f" X has: {', '.join(found)}."
-        raise ValueError(f"X lacks the column {missing[0]!r}.{hint}")
+        raise ValueError(f"X lacks the column {missing[0]!r}.{_suggest(missing[0], found)}")
     if unknown:
         raise ValueError(f"X has the unknown column {unknown[0]!r}. Use X[{list(names)!r}].")
+
+
+def _suggest(name: str, available: Sequence[str]) -> str:
+    close = get_close_matches(name, available, n=1)
+    return f" Did you mean {close[0]!r}?" if close else f" Available: {', '.join(available)}."
 
 
 def _stack_columns(columns: list[Any], names: Sequence[str]) -> NDArray[np.float64]:

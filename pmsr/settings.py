@@ -1,7 +1,6 @@
 """Frozen options of the evidence, checked once when they are made."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Literal, TypeAlias, TypeGuard
@@ -9,8 +8,8 @@ from typing import Literal, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-RandomSeed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
-"""What public functions take as ``random_seed``: anything ``numpy.random.default_rng`` takes."""
+RandomSeed: TypeAlias = int | np.random.Generator | None
+"""What public functions take as ``random_seed``; None is different every time."""
 
 # Below this many particles an effective sample size of 100, which the sampler holds itself to, is
 # out of reach.
