@@ -63,7 +63,7 @@ class Settings:
     sigma_prior: Literal["flat", "log-flat"] = "flat"
     sigma_max: float = 2.0
     sigma_min: float = 1e-6
-    n_draws: int = 4000
+    n_draws: int = 2000
     n_particles: int = 400
     n_multistarts: int = 8
     n_replicates: int = 1

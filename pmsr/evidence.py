@@ -1,0 +1,275 @@
+"""The evidence of one equation, q(gamma) of Eq. (5); the one place where a failure becomes a value."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import simpson
+from threadpoolctl import ThreadpoolController
+
+from pmsr.data import Data, make_data
+from pmsr.expression import Equation
+from pmsr.multistart import FitError, fit
+from pmsr.program import Program, evaluate
+from pmsr.proposal import Target, log_sum_exp
+from pmsr.settings import RandomSeed, Settings
+from pmsr.smc import FractionalKernel, run_kernel
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    r"""How well the data support one equation.
+
+    Parameters
+    ----------
+    log_q
+        Log normalized marginal likelihood :math:`\log q(\gamma) = \log Z(1) - \log Z(\gamma)`,
+        Eq. (5); -inf after a failure. Only differences between equations on the same data, with
+        the same gamma and bounds, mean anything.
+    log_q_se
+        Its Monte-Carlo standard error.
+    log_z_gamma, log_z
+        :math:`\log Z(\gamma)` and :math:`\log Z(1)`; never comparable between equations.
+    gamma
+        The fraction.
+    sigma_bounds
+        Bounds of sigma.
+    n_parameters
+        p, the number of parameters as written.
+    rank
+        How many of them the data determine.
+    theta
+        The best minimum, in the order of the equation's parameters.
+    rmse
+        Root mean squared error there.
+    prior_sensitivity
+        By how many nats log q would change if the bounds of theta's region and of sigma were
+        halved. Differences in log q that are smaller are not evidence.
+    failure
+        None, or why there is no evidence.
+    pareto_k
+        Tail index of the importance weights, the worse of both ends; above 0.7, or with a
+        standard error above 0.5, mistrust ``log_q``.
+    """
+
+    log_q: float
+    log_q_se: float
+    log_z_gamma: float
+    log_z: float
+    gamma: float
+    sigma_bounds: tuple[float, float]
+    n_parameters: int
+    rank: int
+    theta: Floats
+    rmse: float
+    prior_sensitivity: float
+    failure: str | None = None
+    pareto_k: float = -np.inf
+
+
+def compute_evidence(
+    equation: Equation | str,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    settings: Settings | None = None,
+    random_seed: RandomSeed = None,
+) -> Evidence:
+    """Weigh one equation against data.
+
+    Parameters
+    ----------
+    equation
+        An equation, or its text with the columns of X as variables.
+    X, y
+        The data.
+    settings
+        Fraction, priors and sizes; ``pmsr.settings.FINALIST`` is four times as precise.
+    random_seed
+        Seed or generator. The same seed gives the same evidence to the last bit, whatever was
+        computed before.
+
+    Returns
+    -------
+    Evidence
+        With ``failure`` set if the equation cannot be weighed.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> X, y = load_galileo("shelf")
+    >>> evidence = compute_evidence("c0*sqrt(H)", X, y, random_seed=0)
+    >>> evidence.theta.round(2), round(evidence.rmse, 1)
+    (array([47.09]), 15.9)
+    """
+    data = make_data(X, y)
+    if not isinstance(equation, Equation):
+        equation = Equation(equation, data.names)
+    data = data.select(equation.variables)
+    return weigh(equation.program, data, settings or Settings(), seed_for(equation.key, random_seed))
+
+
+def seed_for(key: str, random_seed: RandomSeed) -> np.random.SeedSequence:
+    """Derive the seed of one equation from the seed of the run and the equation's key.
+
+    Evidence then depends neither on the order of evaluation nor on the number of workers.
+
+    Examples
+    --------
+    >>> seed_for("c0*x", 1).generate_state(1) == seed_for("c0*x", 1).generate_state(1)
+    array([ True])
+    """
+    if random_seed is None:
+        return np.random.SeedSequence()
+    if isinstance(random_seed, np.random.Generator):
+        random_seed = int(random_seed.integers(2**63))
+    digest = blake2b(key.encode(), digest_size=16).digest()
+    return np.random.SeedSequence([int(random_seed), int.from_bytes(digest, "big")])
+
+
+def weigh(
+    program: Program, data: Data, settings: Settings, seed: np.random.SeedSequence
+) -> Evidence:
+    """Compute the evidence of a program: what the search calls, thousands of times."""
+    p = program.n_parameters
+    bounds = settings.sigma_bounds(data.y)
+    gamma = settings.resolve_gamma(len(data.y), p)
+    nothing = np.full(p, np.nan)
+    failed = Evidence(
+        -np.inf, 0.0, np.nan, np.nan, gamma, bounds, p, 0, nothing, np.inf, 0.0
+    )
+    # One thread: sums in another order would change the last digits.
+    with _blas().limit(limits=1), np.errstate(all="ignore"):
+        if p == 0:
+            return _weigh_constant(program, data, settings, failed)
+        try:
+            return _weigh_fitted(program, data, settings, seed, failed)
+        except (FitError, FloatingPointError) as error:
+            return replace(failed, failure=str(error))
+        except np.linalg.LinAlgError:
+            return replace(failed, failure="singular covariance")
+
+
+def make_target(
+    program: Program, data: Data, settings: Settings, *, rng: np.random.Generator
+) -> Target:
+    """Fit an equation and set up the density to integrate."""
+    gamma = settings.resolve_gamma(len(data.y), program.n_parameters)
+    found = fit(program, data, settings.n_multistarts, rng=rng)
+    return Target(found, data, gamma, settings.sigma_bounds(data.y), settings.sigma_power)
+
+
+def _weigh_fitted(
+    program: Program,
+    data: Data,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    failed: Evidence,
+) -> Evidence:
+    rng_fit, *rngs = (
+        np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(1 + settings.n_replicates)
+    )
+    target = make_target(program, data, settings, rng=rng_fit)
+    runs = [
+        run_kernel(
+            target,
+            n_draws=settings.n_draws,
+            n_particles=settings.n_particles,
+            rng=rng,
+            to_posterior=False,
+        )
+        for rng in rngs
+    ]
+    log_z_gamma, log_z, log_q_se = _pool(runs)
+    shares = {
+        phi: float(np.mean([run.half_shares[phi] for run in runs])) for phi in (target.gamma, 1.0)
+    }
+    return replace(
+        failed,
+        log_q=log_z - log_z_gamma,
+        log_q_se=log_q_se,
+        log_z_gamma=log_z_gamma,
+        log_z=log_z,
+        rank=len(target.fit.free),
+        theta=target.fit.theta,
+        rmse=float(np.sqrt(target.fit.minima[0].sse / len(data.y))),
+        prior_sensitivity=float(np.log(shares[1.0]) - np.log(shares[target.gamma])),
+        pareto_k=float(max(run.pareto_k for run in runs)),
+    )
+
+
+def _pool(runs: list[FractionalKernel]) -> tuple[float, float, float]:
+    """Average the integrals of independent runs; the error is the larger of two estimates of it."""
+    n = len(runs)
+    log_z_gamma = float(log_sum_exp(np.array([run.log_z_gamma for run in runs])) - np.log(n))
+    log_z = float(log_sum_exp(np.array([run.log_marginal_likelihood for run in runs])) - np.log(n))
+    variance = float(np.mean([run.log_q_variance for run in runs])) / n
+    if n > 1:
+        log_q = [run.log_marginal_likelihood - run.log_z_gamma for run in runs]
+        variance = max(variance, float(np.var(log_q, ddof=1)) / n)
+    return log_z_gamma, log_z, float(np.sqrt(variance))
+
+
+def _weigh_constant(
+    program: Program, data: Data, settings: Settings, failed: Evidence
+) -> Evidence:
+    """Integrate over sigma alone: an equation without parameters."""
+    values = evaluate(program, np.empty((1, 0)), data.X)[0]
+    sse = float(np.sum((data.y - values) ** 2))
+    if not np.isfinite(sse):
+        return replace(failed, failure="never finite: the equation is not finite on the data")
+    n, k, gamma = len(data.y), settings.sigma_power, failed.gamma
+    low, high = np.log(failed.sigma_bounds)
+    half = high - np.log(2.0)
+
+    def log_z(phi: float, high: float) -> float:
+        return log_sigma_integral(1 - k - phi * n, phi * sse / 2.0, low, high) - (
+            phi * n / 2.0
+        ) * np.log(2.0 * np.pi)
+
+    log_q = log_z(1.0, high) - log_z(gamma, high)
+    return replace(
+        failed,
+        log_q=log_q,
+        log_z_gamma=log_z(gamma, high),
+        log_z=log_z(1.0, high),
+        theta=np.empty(0),
+        rmse=float(np.sqrt(sse / n)),
+        prior_sensitivity=log_z(1.0, half) - log_z(gamma, half) - log_q,
+    )
+
+
+def log_sigma_integral(a: float, b: float, low: float, high: float) -> float:
+    r"""Return :math:`\log \int e^{a u - b e^{-2u}} du` between two bounds, by Simpson's rule.
+
+    Examples
+    --------
+    >>> round(log_sigma_integral(1.0, 0.0, -1.0, 1.0), 8) == round(float(np.log(2 * np.sinh(1))), 8)
+    True
+    """
+
+    def value(u: Floats | float) -> Floats:
+        return np.asarray(a * np.asarray(u) - b * np.exp(-2.0 * np.asarray(u)))
+
+    mode = 0.5 * np.log(2.0 * b / -a) if a < 0.0 < b else (low if a < 0.0 else high)
+    mode = min(max(float(mode), low), high)
+    for _ in range(60):  # halve each side while its far end is negligible
+        left, right = 0.5 * (low + mode), 0.5 * (high + mode)
+        cut_left = value(left) < value(mode) - 60.0
+        cut_right = value(right) < value(mode) - 60.0
+        low, high = (left if cut_left else low), (right if cut_right else high)
+        if not (cut_left or cut_right):
+            break
+    top = float(value(mode))
+    pieces = [np.linspace(low, mode, 2001), np.linspace(mode, high, 2001)]
+    total = sum(float(simpson(np.exp(value(u) - top), x=u)) for u in pieces if u[-1] > u[0])
+    return top + float(np.log(total))
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()

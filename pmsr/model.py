@@ -1,0 +1,180 @@
+"""SymPy to PyTensor to PyMC: priors and noise of Section 2.2, written once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+from numpy.typing import ArrayLike, NDArray
+from pytensor.compile.mode import Mode
+from pytensor.graph.replace import clone_replace, vectorize_graph
+from sympytensor.pytensor import PytensorPrinter
+
+from pmsr.data import Data, make_data
+from pmsr.expression import Equation
+from pmsr.operators import OPERATORS
+from pmsr.program import EvaluateProgram, Program
+from pmsr.settings import Settings
+
+Floats = NDArray[np.float64]
+
+CHUNK = 2**18  # values of mu at a time: 2 MB, whatever the number of points or particles
+
+
+def build_model(
+    equation: Equation,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    settings: Settings | None = None,
+    region: Callable[[Any], Any] | None = None,
+) -> pm.Model:
+    r"""Plain PyMC model of one equation: ordinary PyTensor operations, no custom Op.
+
+    .. math:: \theta_k \sim \mathrm{Flat}, \quad \sigma \sim \mathrm{Flat}(\sigma_{min},
+        \sigma_{max}), \quad y \sim N(f(x, \theta), \sigma)
+
+    NUTS, nutpie and JAX work on it; so do your own changes of prior and likelihood.
+
+    Parameters
+    ----------
+    equation
+        What to model. Its parameters become scalar variables of the same names.
+    X, y
+        The data; X as a table with the equation's variables as columns.
+    settings
+        The prior of sigma and its bounds.
+    region
+        Function of the PyTensor vector theta that is 0 inside the region where theta is flat and
+        -inf outside (DESIGN 3.2); it enters as a ``pm.Potential``.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables: the parameters, then ``sigma``. Data: ``X`` and ``y_observed``.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> model = build_model(Equation("c0*sqrt(H)", ["H"]), *load_galileo("shelf"))
+    >>> [variable.name for variable in model.free_RVs]
+    ['c0', 'sigma']
+    """
+    data = make_data(X, y, names=equation.variables)
+    settings = settings or Settings()
+    reserved = {"sigma", "y", "X", "y_observed", "mu"}
+    clash = next((name for name in equation.parameters if name in reserved), None)
+    if clash is not None:
+        raise ValueError(
+            f"A parameter must not be called {clash!r}: the model has a variable of that name. "
+            f"Rename it in {equation.text!r}."
+        )
+    with pm.Model() as model:
+        inputs = pm.Data("X", data.X)
+        theta = [pm.Flat(name) for name in equation.parameters]
+        symbols = dict(zip(equation.variable_symbols, inputs.T, strict=True))
+        symbols |= dict(zip(equation.parameter_symbols, theta, strict=True))
+        value = _SymbolPrinter(symbols).doprint(equation.expression)
+        value = pt.as_tensor(value, dtype="float64")
+        mu = pm.Deterministic("mu", pt.broadcast_to(value, inputs.shape[:1]))
+        y_observed = pm.Data("y_observed", data.y)
+        _add_noise(mu, y_observed, settings.sigma_bounds(data.y), settings.sigma_power)
+        if region is not None:
+            pm.Potential("region", region(pt.stack(theta)))
+    return model
+
+
+class _SymbolPrinter(PytensorPrinter):  # type: ignore[misc]
+    """sympytensor's printer, with our variables for the symbols and our rows for functions."""
+
+    def __init__(self, symbols: dict[Any, Any]) -> None:
+        super().__init__()
+        self.symbols = symbols
+        self.rows = {row.sympy: row.pytensor for row in OPERATORS.values()}
+
+    def _print_Symbol(self, symbol: Any, **_: Any) -> Any:
+        return self.symbols[symbol]
+
+    def _print_Integer(self, number: Any, **_: Any) -> Any:
+        return int(number) if abs(number) < 2**63 else float(number)
+
+    def _print_Function(self, expression: Any, **_: Any) -> Any:
+        return self.rows[expression.func](*map(self._print, expression.args))
+
+    _print_AppliedUndef = _print_Function
+
+
+def _add_noise(mu: Any, y: Any, sigma_bounds: Any, sigma_power: int, **options: Any) -> None:
+    """Add the prior of sigma and the Gaussian noise of Eq. (2) to the model in context."""
+    sigma = pm.Uniform("sigma", sigma_bounds[0], sigma_bounds[1], **options)
+    if sigma_power:
+        pm.Potential("log_flat", -sigma_power * pt.log(sigma))
+    pm.Normal("y", mu, sigma, observed=y)
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """One compiled density for every equation with the same number of parameters.
+
+    Parameters
+    ----------
+    model
+        PyMC model whose table, literals and data are ``pm.Data``; free variables theta and sigma.
+    compiled
+        Its ``datalogp``, vectorised over particles, with all data as inputs.
+    """
+
+    model: pm.Model
+    compiled: Any
+
+    def log_likelihood(self, program: Program, data: Data, theta: Floats, sigma: Floats) -> Floats:
+        r"""Return :math:`\log L(\theta, \sigma)` for a batch of particles; -inf where f is not finite.
+
+        Parameters
+        ----------
+        program, data
+            The equation and the observations.
+        theta, sigma
+            Particles, of shapes (n, p) and (n,).
+        """
+        size = max(1, CHUNK // len(data.y))
+        table = (program.nodes, program.literals, data.X, data.y)
+        parts = [
+            self.compiled(*table, theta[start : start + size], sigma[start : start + size])
+            for start in range(0, len(theta), size)
+        ]
+        log_likelihood: Floats = np.concatenate(parts)
+        return np.where(np.isfinite(log_likelihood), log_likelihood, -np.inf)
+
+
+@cache
+def make_template(n_parameters: int) -> Template:
+    """Compile the density of equations with this many parameters: once a process, 0.2 s."""
+    with pm.Model() as model:
+        names = ("nodes", "literals", "X", "y_observed")
+        empty = (np.zeros((1, 3), "int32"), np.zeros(1), np.zeros((1, 1)), np.zeros(1))
+        inputs = [pm.Data(name, value) for name, value in zip(names, empty, strict=True)]
+        nodes, literals, X, y = inputs
+        theta = pm.Flat("theta", shape=n_parameters)
+        bounds = pm.Data("sigma_bounds", np.array([1.0, 2.0]))
+        mu = EvaluateProgram()(nodes, literals, theta, X)
+        # No transform: the particles of SMC are the values of sigma itself.
+        _add_noise(mu, y, bounds, 0, default_transform=None)
+
+    # With an unspecified second dimension p = 1 would not broadcast.
+    particles = pt.tensor("theta", dtype="float64", shape=(None, n_parameters))
+    sigma = pt.vector("sigma", dtype="float64")
+    values = dict(zip(model.value_vars, (particles, sigma), strict=True))
+    density = vectorize_graph(model.datalogp, values)
+    free = [variable.type() for variable in inputs]
+    density = clone_replace(density, dict(zip(inputs, free, strict=True)))
+    # The work is in the Op. Python's linker needs no C compiler and a tenth of the others' time
+    # to compile; fused loops would be slow in it.
+    mode = Mode(linker="py", optimizer="fast_run").excluding("fusion")
+    compiled = pytensor.function([*free, particles, sigma], density, mode=mode)
+    compiled.trust_input = True
+    return Template(model, compiled)

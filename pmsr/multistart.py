@@ -1,0 +1,466 @@
+"""Multistart local optimisation (Section 2.2): the local minima of an equation's squared error."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.optimize import leastsq, minimize
+
+from pmsr.data import Data
+from pmsr.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
+from pmsr.program import Program, evaluate, evaluate_jacobian, parameter_free_values
+
+Floats = NDArray[np.float64]
+
+N_SCREENED = 64  # random points that compete to be starts
+MAX_EVALUATIONS = 200  # of one local optimisation
+RANK_TOLERANCE = 1e-11  # of the singular values of the Jacobian with columns of unit length
+# A lesser minimum this many times farther out, or in, than the best and the natural scale is no
+# minimum: the search ran along a valley that ends at infinity, where all volumes are infinite.
+RUNAWAY = 1e3
+SPREAD = 1.5  # standard deviation of the logarithm of a random start, around its natural scale
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    r"""A local minimum of the sum of squared errors.
+
+    Parameters
+    ----------
+    theta
+        Where it is, :math:`\theta^*`, of shape (p,).
+    sse
+        Sum of squared errors there.
+    jacobian
+        :math:`\chi` of Eq. (8) there, of shape (N, p).
+    converged
+        Whether the optimisation ended by itself; if not, this is a place on the way.
+    """
+
+    theta: Floats
+    sse: float
+    jacobian: Floats
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """All minima of one equation, after freezing what the data cannot determine.
+
+    Parameters
+    ----------
+    program
+        The equation with ``frozen`` parameters as literals: its Jacobian has full rank.
+    minima
+        Distinct minima of ``program``, best first.
+    free
+        Places in the original theta of the parameters that remain.
+    theta
+        The best minimum in the original parameters, of shape (p,).
+    """
+
+    program: Program
+    minima: tuple[Minimum, ...]
+    free: tuple[int, ...]
+    theta: Floats
+
+    def full_theta(self, theta: Floats) -> Floats:
+        """Put the frozen parameters back: from shape (n, rank) to (n, p)."""
+        full = np.repeat(self.theta[None, :], len(theta), axis=0)
+        full[:, list(self.free)] = theta
+        return full
+
+
+class FitError(Exception):
+    """The equation cannot be fitted; the message says why. Becomes a value in `evidence`."""
+
+
+def fit(program: Program, data: Data, n_multistarts: int, *, rng: np.random.Generator) -> Fit:
+    """Find the local minima of an equation.
+
+    Parameters
+    ----------
+    program
+        An equation with at least one parameter.
+    data
+        The observations.
+    n_multistarts
+        Number of local optimisations.
+    rng
+        Source of the random starts.
+
+    Raises
+    ------
+    FitError
+        If the equation is nowhere finite, or no parameter changes its value.
+
+    Notes
+    -----
+    Where the Jacobian at the best minimum has rank r < p, p - r parameters are frozen there
+    (pivoted QR that keeps those in which f is affine) and the rest is fitted again.
+    """
+    with np.errstate(all="ignore"):
+        minima = _find_minima(program, data, n_multistarts, rng=rng)
+        theta = minima[0].theta
+        free = _identifiable(program, minima[0].jacobian)
+        if len(free) == 0:
+            raise FitError("no identifiable direction: no parameter changes the predictions")
+        if len(free) == program.n_parameters:
+            return Fit(program, minima, tuple(range(program.n_parameters)), theta)
+        frozen = {k: float(theta[k]) for k in range(len(theta)) if k not in free}
+        reduced = program.freeze(frozen)
+        starts = np.array([minimum.theta[list(free)] for minimum in minima])
+        minima = _find_minima(reduced, data, n_multistarts, rng=rng, extra_starts=starts)
+        minima = tuple(m for m in minima if len(_identifiable(reduced, m.jacobian)) == len(free))
+        if not minima:
+            raise FitError("no identifiable direction: the rank changes from place to place")
+        best = theta.copy()
+        best[list(free)] = minima[0].theta
+        return Fit(reduced, minima, free, best)
+
+
+def _find_minima(
+    program: Program,
+    data: Data,
+    n_multistarts: int,
+    *,
+    rng: np.random.Generator,
+    extra_starts: Floats | None = None,
+) -> tuple[Minimum, ...]:
+    """Screen random points, optimise from the best and some others, keep what is distinct."""
+    affine = list(program.affine)
+    curved = [k for k in range(program.n_parameters) if k not in affine]
+    scales = natural_scales(program, data)
+    if curved:
+        starts = np.zeros((N_SCREENED, program.n_parameters))
+        shape = (N_SCREENED, len(curved))
+        sizes = scales[curved] * np.exp(SPREAD * rng.standard_normal(shape))
+        starts[:, curved] = sizes * rng.choice([-1.0, 1.0], size=shape)
+    else:
+        starts = np.zeros((1, program.n_parameters))
+    starts = _solve_affine(program, data, starts, affine)
+    if extra_starts is not None:
+        starts = np.concatenate([extra_starts, starts])
+    errors = _sse(program, data, starts)
+    starts = starts[np.isfinite(errors)]
+    if not len(starts):
+        raise FitError("never finite: no start gives finite predictions")
+    # Half from the best screened points, half in the order of the draw: the best often share a
+    # basin, and the posterior may have others.
+    order = np.argsort(errors[np.isfinite(errors)], kind="stable")
+    chosen = list(order[: (n_multistarts + 1) // 2])
+    chosen += [k for k in range(len(starts)) if k not in chosen][: n_multistarts - len(chosen)]
+    minima: list[Minimum] = []
+    for k in chosen:
+        _add_distinct(minima, _optimise(program, data, starts[k], scales))
+    if not minima:
+        raise FitError("no fit: every local optimisation failed")
+    minima.sort(key=lambda minimum: minimum.sse)
+    # Equations such as c0**2 and c0*sin(c1*x) have mirror minima; asking for them is cheaper
+    # than hoping that the random starts hit them all.
+    mirrored = np.repeat(minima[0].theta[None, :], len(curved), axis=0)
+    mirrored[range(len(curved)), curved] *= -1.0
+    for start in _solve_affine(program, data, mirrored, affine):
+        if np.isfinite(_sse(program, data, start[None, :])[0]):
+            _add_distinct(minima, _optimise(program, data, start, scales))
+    minima.sort(key=lambda minimum: minimum.sse)
+    largest = RUNAWAY * np.maximum(np.abs(minima[0].theta), scales)[curved]
+    smallest = np.minimum(np.abs(minima[0].theta), scales)[curved] / RUNAWAY
+    return tuple(
+        minimum
+        for rank, minimum in enumerate(minima)
+        if rank == 0
+        or minimum.converged
+        and np.all((smallest <= abs(minimum.theta[curved])) & (abs(minimum.theta[curved]) <= largest))
+    )
+
+
+def _optimise(program: Program, data: Data, start: Floats, scales: Floats) -> Minimum | None:
+    """Run one local optimisation; None if it ends nowhere."""
+    method = _levenberg_marquardt if len(data.y) >= program.n_parameters else _bfgs
+    theta, converged = method(program, data, start, scales)
+    values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
+    sse = float(np.sum((data.y - values[0]) ** 2))
+    if not (np.isfinite(sse) and np.isfinite(jacobian).all() and np.isfinite(theta).all()):
+        return None
+    return Minimum(theta, sse, np.ascontiguousarray(jacobian[0].T), converged)
+
+
+def _add_distinct(minima: list[Minimum], candidate: Minimum | None) -> None:
+    """Append the candidate unless its predictions, to first order, are those of another."""
+    if candidate is None:
+        return
+    for place, other in enumerate(minima):
+        noise = np.sqrt(max(other.sse, candidate.sse))
+        step = candidate.theta - other.theta
+        same = all(
+            np.linalg.norm(jacobian @ step) <= 1e-2 * noise + 1e-9 * np.linalg.norm(jacobian @ other.theta)
+            for jacobian in (other.jacobian, candidate.jacobian)
+        )
+        if same:
+            if candidate.sse < other.sse:
+                minima[place] = candidate
+            return
+    minima.append(candidate)
+
+
+def _levenberg_marquardt(
+    program: Program, data: Data, start: Floats, scales: Floats
+) -> tuple[Floats, bool]:
+    """Minimise with SciPy's MINPACK; tell whether it converged."""
+    unit = 1.0 / float(np.std(data.y))
+
+    def residuals(theta: Floats) -> Floats:
+        return np.asarray((evaluate(program, theta[None, :], data.X)[0] - data.y) * unit)
+
+    def jacobian(theta: Floats) -> Floats:
+        return np.asarray(evaluate_jacobian(program, theta[None, :], data.X)[1][0] * unit)
+
+    theta, converged = _leastsq(residuals, jacobian, _variable_projection(program, data, start))
+    return theta, converged
+
+
+def _variable_projection(program: Program, data: Data, start: Floats) -> Floats:
+    """Minimise over the curved parameters alone, the affine ones following (Kaufman 1975).
+
+    Valleys such as that of ``c0*x**c1`` are straight in these coordinates; in all parameters
+    together Levenberg-Marquardt may need hundreds of steps. It still has the last word.
+
+    References
+    ----------
+    Kaufman (1975), doi:10.1007/BF01932995.
+    """
+    affine = list(program.affine)
+    curved = [k for k in range(program.n_parameters) if k not in affine]
+    if not affine or not curved:
+        return start
+    unit = 1.0 / float(np.std(data.y))
+    theta = start.copy()
+    silent = np.zeros((1, len(affine)))
+
+    def residuals(eta: Floats) -> Floats:
+        theta[curved] = eta
+        values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
+        design = np.ascontiguousarray(jacobian[:, affine])
+        step = affine_normal(design, data.y - values, silent)[0][0]
+        theta[affine] += step
+        return np.asarray((values[0] + step @ design[0] - data.y) * unit)
+
+    def jacobian(eta: Floats) -> Floats:
+        if not np.array_equal(theta[curved], eta):
+            residuals(eta)
+        derivatives = evaluate_jacobian(program, theta[None, :], data.X)[1][0] * unit
+        basis = np.linalg.qr(derivatives[affine].T)[0]
+        return np.asarray(derivatives[curved] - (derivatives[curved] @ basis) @ basis.T)
+
+    try:
+        eta, _ = _leastsq(residuals, jacobian, start[curved], 1e-7)
+    except np.linalg.LinAlgError:
+        return start
+    residuals(eta)
+    return theta if np.isfinite(theta).all() else start
+
+
+def _leastsq(
+    residuals: Any, jacobian: Any, start: Floats, tolerance: float = 1e-10
+) -> tuple[Floats, bool]:
+    theta, _, _, _, flag = leastsq(
+        residuals,
+        start,
+        Dfun=jacobian,
+        col_deriv=True,
+        full_output=True,  # also keeps SciPy from warning about every failed start
+        ftol=tolerance,
+        xtol=tolerance,
+        maxfev=MAX_EVALUATIONS,
+    )
+    return theta, flag in (1, 2, 3, 4)
+
+
+def _bfgs(
+    program: Program, data: Data, start: Floats, scales: Floats
+) -> tuple[Floats, bool]:
+    """For fewer points than parameters, where Levenberg-Marquardt is not defined."""
+    unit = 1.0 / float(np.std(data.y))
+
+    def loss(scaled: Floats) -> tuple[float, Floats]:
+        values, jacobian = evaluate_jacobian(program, (scaled * scales)[None, :], data.X)
+        residuals = (values[0] - data.y) * unit
+        value = float(residuals @ residuals)
+        if not np.isfinite(value):
+            return 1e300, np.zeros_like(scaled)
+        return value, 2.0 * (jacobian[0] @ residuals) * unit * scales
+
+    found = minimize(
+        loss, start / scales, jac=True, method="BFGS", options={"maxiter": MAX_EVALUATIONS}
+    )
+    return np.asarray(found.x * scales), True
+
+
+def _sse(program: Program, data: Data, theta: Floats) -> Floats:
+    return np.asarray(np.sum((evaluate(program, theta, data.X) - data.y) ** 2, axis=1))
+
+
+def _solve_affine(program: Program, data: Data, theta: Floats, affine: list[int]) -> Floats:
+    """Replace the parameters in which f is affine by their least-squares values, given the rest."""
+    if not affine or not len(theta):
+        return theta
+    values, jacobian = evaluate_jacobian(program, theta, data.X)
+    design = np.ascontiguousarray(jacobian[:, affine])
+    steps = affine_normal(design, data.y - values, np.zeros((len(theta), len(affine))))[0]
+    solved = theta.copy()
+    solved[:, affine] += np.where(np.isfinite(steps), steps, 0.0)
+    return solved
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def affine_normal(design, residual, noise):  # type: ignore[no-untyped-def]
+    """Solve the least-squares problem of the affine parameters for a whole batch.
+
+    For each design A (n_c, N) and residual r: the step to the conditional mean plus noise
+    coloured by the conditional covariance, the square of the step to the mean in units of
+    predictions, and half the log determinant of A A'. NaN where the problem is singular.
+    """
+    n_batch, n_c, n_points = design.shape
+    steps = np.empty((n_batch, n_c))
+    squares = np.empty(n_batch)
+    log_dets = np.empty(n_batch)
+    root = np.zeros((n_c, n_c))
+    length = np.empty(n_c)
+    right = np.empty(n_c)
+    for batch in range(n_batch):
+        A, r = design[batch], residual[batch]
+        square, log_det = 0.0, 0.0
+        for i in range(n_c):  # Cholesky factor of the correlations, and forward substitution
+            length[i] = np.sqrt(_dot(A[i], A[i]))
+            for j in range(i):
+                total = _dot(A[i], A[j]) / (length[i] * length[j])
+                for k in range(j):
+                    total -= root[i, k] * root[j, k]
+                root[i, j] = total / root[j, j]
+            total, diagonal = _dot(A[i], r) / length[i], 1.0 + 1e-12
+            for k in range(i):
+                diagonal -= root[i, k] * root[i, k]
+                total -= root[i, k] * right[k]
+            root[i, i] = np.sqrt(diagonal)
+            right[i] = total / root[i, i]
+            square += right[i] * right[i]
+            log_det += np.log(root[i, i]) + np.log(length[i])
+        squares[batch] = square
+        log_dets[batch] = log_det
+        for i in range(n_c - 1, -1, -1):
+            total = right[i] + noise[batch, i]
+            for k in range(i + 1, n_c):
+                total -= root[k, i] * steps[batch, k]
+            steps[batch, i] = total / root[i, i]
+        for i in range(n_c):
+            steps[batch, i] /= length[i]
+    return steps, squares, log_dets
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:
+    """Choose parameters whose columns of the Jacobian span its range, affine ones first."""
+    length = np.linalg.norm(jacobian, axis=0)
+    movable = np.flatnonzero(length > 0.0)
+    if not len(movable):
+        return ()
+    unit = jacobian[:, movable] / length[movable]
+    singular = np.linalg.svd(unit, compute_uv=False)
+    rank = int(np.sum(singular > RANK_TOLERANCE * singular[0]))
+    if rank == program.n_parameters:
+        return tuple(range(rank))
+    affine = [k for k in movable if k in program.affine]
+    curved = [k for k in movable if k not in program.affine]
+    kept: list[int] = []
+    basis = np.zeros((len(jacobian), 0))
+    for group in (affine, curved):
+        rest = jacobian[:, group] / length[group]
+        rest = rest - basis @ (basis.T @ rest)
+        if not len(group) or len(kept) == rank:
+            continue
+        q, r, order = qr(rest, mode="economic", pivoting=True)
+        n_new = int(np.sum(np.abs(np.diag(r)) > np.sqrt(len(movable)) * RANK_TOLERANCE))
+        n_new = min(n_new, rank - len(kept))
+        kept += [int(group[k]) for k in order[:n_new]]
+        basis = np.hstack([basis, q[:, :n_new]])
+    return tuple(sorted(kept))
+
+
+def natural_scales(program: Program, data: Data) -> Floats:
+    """Typical size of each parameter, such that every part of the equation matters.
+
+    The size that a node should have is handed down from the result (the size of y) to the leaves:
+    both terms of a sum get it, a factor gets it divided by its partner's size, an argument of exp
+    or sin should be near 1, and a term beside a known one should be comparable to it. So Galileo's
+    ``k1*D**2/(1 + k2*D)`` starts with k2 near 1/D and k1 near H/D**2.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo, make_data
+    >>> from pmsr.expression import Equation
+    >>> law = Equation("k1*D**2/(1 + k2*D)", ["D"])
+    >>> natural_scales(law.program, make_data(*load_galileo("no_shelf"))).round(4)
+    array([0.0026, 0.0022])
+    """
+    known = parameter_free_values(program, data.X)
+    sizes = {node: _size(row) for node, row in known.items()}
+    names = list(OPERATORS)
+    target: dict[int, float] = {len(program.nodes) - 1: _size(data.y)}
+    scales = np.ones(program.n_parameters)
+    for node in range(len(program.nodes) - 1, -1, -1):
+        code, a, b = program.nodes[node].tolist()
+        wanted = target.get(node, 1.0)
+        if node in known or code in (VARIABLE, LITERAL):
+            continue
+        if code == PARAMETER:
+            scales[a] = wanted
+            continue
+        name = "power" if code == POWER else names[code - FIRST_OPERATOR]
+        if name in ("+", "-"):
+            pairs = [(a, max(wanted, sizes.get(b, 0.0))), (b, max(wanted, sizes.get(a, 0.0)))]
+        elif name == "*":
+            first, second = (b, a) if program.nodes[b, 0] == PARAMETER else (a, b)
+            size = sizes.get(second, sizes.get(first, 1.0))
+            free = first if first not in known else second
+            other = second if free == first else first
+            pairs = [(free, wanted / size), (other, 1.0)]
+        elif name == "/":
+            below = sizes.get(b, _guess(program, b, sizes))
+            pairs = [(a, wanted * below), (b, sizes[a] / wanted if a in known else below)]
+        elif name == "power":
+            pairs = [(a, wanted ** (1.0 / b))]
+        elif name == "sqrt":
+            pairs = [(a, wanted**2)]
+        elif name == "abs":
+            pairs = [(a, wanted)]
+        else:
+            pairs = [(a, 1.0), (b, 1.0)]
+        for child, size in pairs:
+            if np.isfinite(size) and size > 0.0:
+                target.setdefault(child, size)
+    return scales
+
+
+def _guess(program: Program, node: int, sizes: dict[int, float]) -> float:
+    """Size of a node with parameters: that of the known terms it is a sum of, or 1."""
+    code, a, b = program.nodes[node].tolist()
+    if code == FIRST_OPERATOR or code == FIRST_OPERATOR + 1:
+        return max(sizes.get(a, 0.0), sizes.get(b, 0.0)) or 1.0
+    return 1.0
+
+
+def _size(values: Floats) -> float:
+    finite = np.abs(values[np.isfinite(values)])
+    size = float(np.sqrt(np.mean((finite / finite.max()) ** 2)) * finite.max()) if finite.any() else 0.0
+    return size or 1.0

@@ -1,0 +1,229 @@
+"""The operators of Section 2.1: one row each, and the compiled loops that apply a row to arrays."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+import sympy
+from numba import njit
+
+# Any: SymPy and PyTensor forms take and return expressions of libraries without common types.
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One row of the table: an operator in every language that pmsr speaks.
+
+    Parameters
+    ----------
+    name
+        How the operator is written in an equation: ``"+"``, ``"sin"``.
+    arity
+        1 or 2.
+    sympy
+        From SymPy arguments to a SymPy expression; for a function, the SymPy class itself.
+    pytensor
+        From PyTensor arguments to a PyTensor expression.
+    value
+        Scalar function of one or two floats that Numba can compile; NaN outside its domain.
+    derivative
+        Scalar function of the same floats and the value: the derivative by the argument, or for
+        arity 2 the pair of derivatives.
+
+    Examples
+    --------
+    >>> float(OPERATORS["sqrt"].value(4.0))
+    2.0
+    """
+
+    name: str
+    arity: int
+    sympy: Callable[..., Any]
+    pytensor: Callable[..., Any]
+    value: Callable[..., float]
+    derivative: Callable[..., Any]
+
+
+def _row(*columns: Any) -> Operator:
+    return Operator(*columns)
+
+
+OPERATORS: dict[str, Operator] = {
+    row.name: row
+    for row in (
+        _row("+", 2, sympy.Add, pt.add, lambda a, b: a + b, lambda a, b, v: (1.0, 1.0)),
+        _row("-", 2, lambda a, b: a - b, pt.sub, lambda a, b: a - b, lambda a, b, v: (1.0, -1.0)),
+        _row("*", 2, sympy.Mul, pt.mul, lambda a, b: a * b, lambda a, b, v: (b, a)),
+        _row(
+            "/",
+            2,
+            lambda a, b: a / b,
+            pt.true_div,
+            lambda a, b: a / b,
+            lambda a, b, v: (1.0 / b, -v / b),
+        ),
+        _row(
+            "pow",
+            2,
+            sympy.Pow,
+            pt.pow,
+            lambda a, b: a**b,
+            lambda a, b, v: (b * a ** (b - 1.0), v * np.log(a)),
+        ),
+        _row("sqrt", 1, sympy.sqrt, pt.sqrt, lambda a: np.sqrt(a), lambda a, v: 0.5 / v),
+        _row("exp", 1, sympy.exp, pt.exp, lambda a: np.exp(a), lambda a, v: v),
+        _row("log", 1, sympy.log, pt.log, lambda a: np.log(a), lambda a, v: 1.0 / a),
+        _row("sin", 1, sympy.sin, pt.sin, lambda a: np.sin(a), lambda a, v: np.cos(a)),
+        _row("cos", 1, sympy.cos, pt.cos, lambda a: np.cos(a), lambda a, v: -np.sin(a)),
+        _row("tan", 1, sympy.tan, pt.tan, lambda a: np.tan(a), lambda a, v: 1.0 + v * v),
+        _row("tanh", 1, sympy.tanh, pt.tanh, lambda a: np.tanh(a), lambda a, v: 1.0 - v * v),
+        _row("abs", 1, sympy.Abs, pt.abs, lambda a: abs(a), lambda a, v: np.sign(a)),
+    )
+}
+
+# Node codes of a program below the first operator: leaves, and the integer power, whose second
+# entry is the exponent itself and not a node (so that negative bases stay differentiable).
+VARIABLE, PARAMETER, LITERAL, POWER = range(4)
+FIRST_OPERATOR = 4
+
+
+def operator_code(name: str) -> int:
+    """Return the node code of an operator: its place in the table.
+
+    Examples
+    --------
+    >>> operator_code("+")
+    4
+    """
+    return FIRST_OPERATOR + list(OPERATORS).index(name)
+
+
+def add_operator(operator: Operator) -> None:
+    """Add a row to the table; equations may use it from now on.
+
+    The loops are compiled anew at the next evaluation, which takes several seconds.
+
+    Parameters
+    ----------
+    operator
+        A row whose name is an identifier that is not taken.
+
+    Examples
+    --------
+    >>> add_operator(OPERATORS["sin"])
+    Traceback (most recent call last):
+        ...
+    ValueError: Operator 'sin' exists already. Choose another name.
+    """
+    if operator.name in OPERATORS:
+        raise ValueError(f"Operator {operator.name!r} exists already. Choose another name.")
+    if not operator.name.isidentifier():
+        raise ValueError(
+            f"An operator's name must be an identifier, got {operator.name!r}. Write it as a "
+            "function, such as 'sinc'."
+        )
+    if operator.arity not in (1, 2):
+        raise ValueError(f"arity must be 1 or 2, got {operator.arity!r}.")
+    OPERATORS[operator.name] = operator
+    table_fingerprint.cache_clear()
+
+
+@cache
+def table_fingerprint() -> int:
+    """Digest of the table's names and scalar functions, which compiled loops carry with them.
+
+    A compiled loop on disk knows nothing of later changes to the table; the fingerprint that it
+    returns tells whether it was compiled for the rows of today.
+    """
+    digest = blake2b(digest_size=7)
+    for row in OPERATORS.values():
+        digest.update(f"{row.name}/{row.arity}".encode())
+        for function in (row.value, row.derivative):
+            code = function.__code__
+            digest.update(code.co_code)
+            digest.update(repr((code.co_consts, code.co_names)).encode())
+    return int.from_bytes(digest.digest(), "big")
+
+
+_jit = njit(error_model="numpy", nogil=True)
+
+
+def compile_values() -> Callable[..., Any]:
+    """Link the rows' values into one compiled ``apply(code, a, b, out)`` over whole arrays."""
+
+    @_jit
+    def apply(code, a, b, out):  # type: ignore[no-untyped-def]
+        out[:] = np.nan  # a code that is not in the table
+
+    for index, row in enumerate(OPERATORS.values()):
+        apply = _link_value(FIRST_OPERATOR + index, row, apply)
+    return apply
+
+
+def compile_derivatives() -> Callable[..., Any]:
+    """Link the rows' derivatives into one compiled ``push(code, a, b, v, g, g_a, g_b)``.
+
+    It adds to ``g_a`` and ``g_b`` what the adjoint ``g`` of the value ``v`` sends down to the
+    arguments ``a`` and ``b``. An argument without parameters is sent an empty adjoint, and skipped.
+    """
+
+    @_jit
+    def push(code, a, b, v, g, g_a, g_b):  # type: ignore[no-untyped-def]
+        pass
+
+    for index, row in enumerate(OPERATORS.values()):
+        push = _link_derivative(FIRST_OPERATOR + index, row, push)
+    return push
+
+
+# The links below read twice because Numba compiles a fixed number of arguments.
+
+
+def _link_value(own_code: int, row: Operator, rest: Any) -> Any:
+    value = _jit(row.value)
+
+    @_jit
+    def apply_unary(code, a, b, out):  # type: ignore[no-untyped-def]
+        if code == own_code:
+            for i in range(out.size):
+                out[i] = value(a[i])
+        else:
+            rest(code, a, b, out)
+
+    @_jit
+    def apply_binary(code, a, b, out):  # type: ignore[no-untyped-def]
+        if code == own_code:
+            for i in range(out.size):
+                out[i] = value(a[i], b[i])
+        else:
+            rest(code, a, b, out)
+
+    return apply_unary if row.arity == 1 else apply_binary
+
+
+def _link_derivative(own_code: int, row: Operator, rest: Any) -> Any:
+    derivative = _jit(row.derivative)
+
+    @_jit
+    def push_unary(code, a, b, v, g, g_a, g_b):  # type: ignore[no-untyped-def]
+        if code == own_code:
+            for i in range(g_a.size):
+                g_a[i] += g[i] * derivative(a[i], v[i])
+        else:
+            rest(code, a, b, v, g, g_a, g_b)
+
+    @_jit
+    def push_binary(code, a, b, v, g, g_a, g_b):  # type: ignore[no-untyped-def]
+        if code == own_code:
+            for i in range(g_a.size):
+                g_a[i] += g[i] * derivative(a[i], b[i], v[i])[0]
+            for i in range(g_b.size):
+                g_b[i] += g[i] * derivative(a[i], b[i], v[i])[1]
+        else:
+            rest(code, a, b, v, g, g_a, g_b)
+
+    return push_unary if row.arity == 1 else push_binary
