@@ -1,4 +1,4 @@
-"""The evidence of one equation, q(gamma) of Eq. (5); the one place where a failure becomes a value."""
+"""The evidence q(gamma) of one equation, Eq. (5); the one place where a failure becomes a value."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,7 +13,7 @@ from pmsr.data import Data, make_data
 from pmsr.expression import Equation
 from pmsr.multistart import FitError, fit
 from pmsr.program import Program, evaluate
-from pmsr.proposal import Target, log_sum_exp
+from pmsr.proposal import Target, log_kernel, log_sum_exp, narrow
 from pmsr.settings import RandomSeed, Settings
 from pmsr.smc import FractionalKernel, run_kernel
 
@@ -110,7 +110,9 @@ def compute_evidence(
     if not isinstance(equation, Equation):
         equation = Equation(equation, data.names)
     data = data.select(equation.variables)
-    return weigh(equation.program, data, settings or Settings(), seed_for(equation.key, random_seed))
+    return weigh(
+        equation.program, data, settings or Settings(), seed_for(equation.key, random_seed)
+    )
 
 
 def seed_for(key: str, random_seed: RandomSeed) -> np.random.SeedSequence:
@@ -139,9 +141,7 @@ def weigh(
     bounds = settings.sigma_bounds(data.y)
     gamma = settings.resolve_gamma(len(data.y), p)
     nothing = np.full(p, np.nan)
-    failed = Evidence(
-        -np.inf, 0.0, np.nan, np.nan, gamma, bounds, p, 0, nothing, np.inf, 0.0
-    )
+    failed = Evidence(-np.inf, 0.0, np.nan, np.nan, gamma, bounds, p, 0, nothing, np.inf, 0.0)
     # One thread: sums in another order would change the last digits.
     with _blas().limit(limits=1), np.errstate(all="ignore"):
         if p == 0:
@@ -214,9 +214,7 @@ def _pool(runs: list[FractionalKernel]) -> tuple[float, float, float]:
     return log_z_gamma, log_z, float(np.sqrt(variance))
 
 
-def _weigh_constant(
-    program: Program, data: Data, settings: Settings, failed: Evidence
-) -> Evidence:
+def _weigh_constant(program: Program, data: Data, settings: Settings, failed: Evidence) -> Evidence:
     """Integrate over sigma alone: an equation without parameters."""
     values = evaluate(program, np.empty((1, 0)), data.X)[0]
     sse = float(np.sum((data.y - values) ** 2))
@@ -251,23 +249,11 @@ def log_sigma_integral(a: float, b: float, low: float, high: float) -> float:
     >>> round(log_sigma_integral(1.0, 0.0, -1.0, 1.0), 8) == round(float(np.log(2 * np.sinh(1))), 8)
     True
     """
-
-    def value(u: Floats | float) -> Floats:
-        return np.asarray(a * np.asarray(u) - b * np.exp(-2.0 * np.asarray(u)))
-
-    mode = 0.5 * np.log(2.0 * b / -a) if a < 0.0 < b else (low if a < 0.0 else high)
-    mode = min(max(float(mode), low), high)
-    for _ in range(60):  # halve each side while its far end is negligible
-        left, right = 0.5 * (low + mode), 0.5 * (high + mode)
-        cut_left = value(left) < value(mode) - 60.0
-        cut_right = value(right) < value(mode) - 60.0
-        low, high = (left if cut_left else low), (right if cut_right else high)
-        if not (cut_left or cut_right):
-            break
-    top = float(value(mode))
+    low, mode, high = narrow(a, b, np.array([low, high]))
+    top = float(log_kernel(a, b, np.array(mode)))
     pieces = [np.linspace(low, mode, 2001), np.linspace(mode, high, 2001)]
-    total = sum(float(simpson(np.exp(value(u) - top), x=u)) for u in pieces if u[-1] > u[0])
-    return top + float(np.log(total))
+    integrals = [simpson(np.exp(log_kernel(a, b, u) - top), x=u) for u in pieces if u[-1] > u[0]]
+    return top + float(np.log(sum(integrals)))
 
 
 @cache

@@ -1,6 +1,5 @@
 """SymPy to PyTensor to PyMC: priors and noise of Section 2.2, written once."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,6 +15,7 @@ from sympytensor.pytensor import PytensorPrinter
 
 from pmsr.data import Data, make_data
 from pmsr.expression import Equation
+from pmsr.multistart import Region
 from pmsr.operators import OPERATORS
 from pmsr.program import EvaluateProgram, Program
 from pmsr.settings import Settings
@@ -31,7 +31,7 @@ def build_model(
     y: ArrayLike,
     *,
     settings: Settings | None = None,
-    region: Callable[[Any], Any] | None = None,
+    region: Region | None = None,
 ) -> pm.Model:
     r"""Plain PyMC model of one equation: ordinary PyTensor operations, no custom Op.
 
@@ -49,8 +49,8 @@ def build_model(
     settings
         The prior of sigma and its bounds.
     region
-        Function of the PyTensor vector theta that is 0 inside the region where theta is flat and
-        -inf outside (DESIGN 3.2); it enters as a ``pm.Potential``.
+        Where theta is flat, from ``pmsr.evidence.make_target(...).region``. Without it the
+        posterior of most non-linear equations is improper, and a sampler wanders off.
 
     Returns
     -------
@@ -75,29 +75,35 @@ def build_model(
         )
     with pm.Model() as model:
         inputs = pm.Data("X", data.X)
-        theta = [pm.Flat(name) for name in equation.parameters]
-        symbols = dict(zip(equation.variable_symbols, inputs.T, strict=True))
-        symbols |= dict(zip(equation.parameter_symbols, theta, strict=True))
-        value = _SymbolPrinter(symbols).doprint(equation.expression)
+        starts = dict(zip(equation.parameters, region.centres[0], strict=True)) if region else {}
+        theta = [pm.Flat(name, initval=starts.get(name)) for name in equation.parameters]
+        tensors = {name: inputs[:, column] for column, name in enumerate(equation.variables)}
+        tensors |= dict(zip(equation.parameters, theta, strict=True))
+        value = _SymbolPrinter(tensors).doprint(equation.expression)
         value = pt.as_tensor(value, dtype="float64")
         mu = pm.Deterministic("mu", pt.broadcast_to(value, inputs.shape[:1]))
         y_observed = pm.Data("y_observed", data.y)
         _add_noise(mu, y_observed, settings.sigma_bounds(data.y), settings.sigma_power)
         if region is not None:
-            pm.Potential("region", region(pt.stack(theta)))
+            steps = [pt.stack(theta) - centre for centre in region.centres]
+            squares = [
+                pt.sum(pt.dot(W, s) ** 2) for W, s in zip(region.whitens, steps, strict=True)
+            ]
+            nearest = pt.min(pt.stack(squares))
+            pm.Potential("region", pt.switch(nearest <= region.radius**2, 0.0, -np.inf))
     return model
 
 
-class _SymbolPrinter(PytensorPrinter):  # type: ignore[misc]
-    """sympytensor's printer, with our variables for the symbols and our rows for functions."""
+class _SymbolPrinter(PytensorPrinter):
+    """sympytensor's printer, with our tensors for the symbols and our rows for functions."""
 
-    def __init__(self, symbols: dict[Any, Any]) -> None:
+    def __init__(self, tensors: dict[str, Any]) -> None:
         super().__init__()
-        self.symbols = symbols
+        self.tensors = tensors
         self.rows = {row.sympy: row.pytensor for row in OPERATORS.values()}
 
     def _print_Symbol(self, symbol: Any, **_: Any) -> Any:
-        return self.symbols[symbol]
+        return self.tensors[symbol.name]
 
     def _print_Integer(self, number: Any, **_: Any) -> Any:
         return int(number) if abs(number) < 2**63 else float(number)
@@ -132,7 +138,7 @@ class Template:
     compiled: Any
 
     def log_likelihood(self, program: Program, data: Data, theta: Floats, sigma: Floats) -> Floats:
-        r"""Return :math:`\log L(\theta, \sigma)` for a batch of particles; -inf where f is not finite.
+        r"""Return :math:`\log L(\theta, \sigma)` of many particles; -inf where f is not finite.
 
         Parameters
         ----------

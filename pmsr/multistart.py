@@ -74,6 +74,30 @@ class Fit:
         return full
 
 
+@dataclass(frozen=True, eq=False)
+class Region:
+    r"""Where theta is flat: the union of :math:`\|\chi (\theta - \theta^*)\| \le R` over minima.
+
+    Parameters
+    ----------
+    centres
+        The minima, each of shape (p,).
+    whitens
+        For each, a square matrix W with :math:`\|W v\| = \|\chi v\|`.
+    radius
+        R.
+    """
+
+    centres: tuple[Floats, ...]
+    whitens: tuple[Floats, ...]
+    radius: float
+
+    def squares(self, theta: Floats) -> list[Floats]:
+        r"""Return :math:`\|\chi (\theta - \theta^*)\|^2` for a batch, from each minimum."""
+        steps = [(theta - c) @ W.T for c, W in zip(self.centres, self.whitens, strict=True)]
+        return [np.einsum("ij,ij->i", step, step) for step in steps]
+
+
 class FitError(Exception):
     """The equation cannot be fitted; the message says why. Becomes a value in `evidence`."""
 
@@ -169,12 +193,14 @@ def _find_minima(
     minima.sort(key=lambda minimum: minimum.sse)
     largest = RUNAWAY * np.maximum(np.abs(minima[0].theta), scales)[curved]
     smallest = np.minimum(np.abs(minima[0].theta), scales)[curved] / RUNAWAY
+
+    def in_reach(sizes: Floats) -> bool:
+        return bool(np.all((smallest <= sizes) & (sizes <= largest)))
+
     return tuple(
         minimum
         for rank, minimum in enumerate(minima)
-        if rank == 0
-        or minimum.converged
-        and np.all((smallest <= abs(minimum.theta[curved])) & (abs(minimum.theta[curved]) <= largest))
+        if rank == 0 or (minimum.converged and in_reach(np.abs(minimum.theta[curved])))
     )
 
 
@@ -197,7 +223,8 @@ def _add_distinct(minima: list[Minimum], candidate: Minimum | None) -> None:
         noise = np.sqrt(max(other.sse, candidate.sse))
         step = candidate.theta - other.theta
         same = all(
-            np.linalg.norm(jacobian @ step) <= 1e-2 * noise + 1e-9 * np.linalg.norm(jacobian @ other.theta)
+            np.linalg.norm(jacobian @ step)
+            <= 1e-2 * noise + 1e-9 * np.linalg.norm(jacobian @ other.theta)
             for jacobian in (other.jacobian, candidate.jacobian)
         )
         if same:
@@ -280,9 +307,7 @@ def _leastsq(
     return theta, flag in (1, 2, 3, 4)
 
 
-def _bfgs(
-    program: Program, data: Data, start: Floats, scales: Floats
-) -> tuple[Floats, bool]:
+def _bfgs(program: Program, data: Data, start: Floats, scales: Floats) -> tuple[Floats, bool]:
     """For fewer points than parameters, where Levenberg-Marquardt is not defined."""
     unit = 1.0 / float(np.std(data.y))
 
@@ -324,7 +349,7 @@ def affine_normal(design, residual, noise):  # type: ignore[no-untyped-def]
     coloured by the conditional covariance, the square of the step to the mean in units of
     predictions, and half the log determinant of A A'. NaN where the problem is singular.
     """
-    n_batch, n_c, n_points = design.shape
+    n_batch, n_c = design.shape[:2]
     steps = np.empty((n_batch, n_c))
     squares = np.empty(n_batch)
     log_dets = np.empty(n_batch)
@@ -462,5 +487,9 @@ def _guess(program: Program, node: int, sizes: dict[int, float]) -> float:
 
 def _size(values: Floats) -> float:
     finite = np.abs(values[np.isfinite(values)])
-    size = float(np.sqrt(np.mean((finite / finite.max()) ** 2)) * finite.max()) if finite.any() else 0.0
+    size = (
+        float(np.sqrt(np.mean((finite / finite.max()) ** 2)) * finite.max())
+        if finite.any()
+        else 0.0
+    )
     return size or 1.0

@@ -124,9 +124,7 @@ class Program:
 
     def freeze(self, frozen: dict[int, float]) -> "Program":
         """Return the program with some parameters turned into literals; the others close ranks."""
-        rank = {
-            k: i for i, k in enumerate(k for k in range(self.n_parameters) if k not in frozen)
-        }
+        rank = {k: i for i, k in enumerate(k for k in range(self.n_parameters) if k not in frozen)}
         nodes, literals = [], self.literals.tolist()
         for code, a, b in self.nodes.tolist():
             if code == PARAMETER and a in frozen:
@@ -330,38 +328,53 @@ def _backward(nodes, table, adjoint, n_block, active):  # type: ignore[no-untype
         else:
             n_a = n_block if active[a] else 0
             n_b = n_block if active[b] else 0
-            _push(
-                code, table[a], table[b], table[node], down, adjoint[a, :n_a], adjoint[b, :n_b]
-            )
+            _push(code, table[a], table[b], table[node], down, adjoint[a, :n_a], adjoint[b, :n_b])
 
 
-class _ProgramOp(Op):  # type: ignore[misc]
+# Any: PyTensor's variables take operators and attributes that its annotations do not know.
+
+
+class _ProgramOp(Op):
     """What the value and the Jacobian share as PyTensor Ops: inputs, batching, disconnection."""
 
     __props__ = ()
 
-    def make_node(self, nodes: Any, literals: Any, theta: Any, X: Any) -> Apply:
-        nodes, literals, theta, X = map(pt.as_tensor_variable, (nodes, literals, theta, X))
+    @staticmethod
+    def output_shape(theta: Any, X: Any) -> tuple[Any, ...]:
+        """Shape of the result, from the shapes of theta and X."""
+        raise NotImplementedError
+
+    @staticmethod
+    def compute(nodes: Any, literals: Any, theta: Any, X: Any) -> Floats:
+        """Compute the result for a batch of theta."""
+        raise NotImplementedError
+
+    def make_node(self, *inputs: Any) -> Apply:
+        """Bring nodes, literals, theta and X together; theta is a vector or a batch of them."""
+        nodes, literals, theta, X = map(pt.as_tensor_variable, inputs)
         if theta.ndim not in (1, 2):
             raise ValueError(f"theta must have 1 or 2 dimensions, got {theta.ndim}.")
-        inputs = [nodes.astype("int32"), *(a.astype("float64") for a in (literals, theta, X))]
+        typed = [nodes.astype("int32"), *(a.astype("float64") for a in (literals, theta, X))]
         shape = self.output_shape(theta.type.shape, X.type.shape)
-        return Apply(self, inputs, [TensorType("float64", shape)()])
+        return Apply(self, typed, [TensorType("float64", shape)()])
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: Any) -> list[tuple[Any, ...]]:
+        """Shape of the result without computing it."""
         return [self.output_shape(shapes[2], shapes[3])]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        """Everything but the table of integers moves the result continuously."""
         return [[False], [True], [True], [True]]
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        """Compute, for PyTensor's own linkers."""
         nodes, literals, theta, X = inputs
         result = self.compute(nodes, literals, np.atleast_2d(theta), np.ascontiguousarray(X))
         outputs[0][0] = result.reshape(self.output_shape(theta.shape, X.shape))
 
 
 class EvaluateProgram(_ProgramOp):
-    """The value of an equation as a PyTensor Op: ``mu = EvaluateProgram()(nodes, literals, theta, X)``.
+    """The value of an equation as a PyTensor Op: ``EvaluateProgram()(nodes, literals, theta, X)``.
 
     The table is an input like any other, so that one compiled function serves all equations with
     the same number of parameters. Works in a PyMC model of your own, with gradients for NUTS.
@@ -375,14 +388,15 @@ class EvaluateProgram(_ProgramOp):
     """
 
     @staticmethod
-    def output_shape(theta: Any, X: Any) -> tuple[Any, ...]:
+    def output_shape(theta: Any, X: Any) -> tuple[Any, ...]:  # noqa: D102
         return (*theta[:-1], X[0])
 
     @staticmethod
-    def compute(nodes: Any, literals: Any, theta: Any, X: Any) -> Floats:
+    def compute(nodes: Any, literals: Any, theta: Any, X: Any) -> Floats:  # noqa: D102
         return evaluate_table(nodes, literals, theta, X)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        """Product of the Jacobian's transpose with the cotangent; by theta only."""
         nodes, literals, theta, X = inputs
         jacobian = ProgramJacobian()(nodes, literals, theta, X)
         return [
@@ -392,18 +406,18 @@ class EvaluateProgram(_ProgramOp):
             grad_not_implemented(self, 3, X),
         ]
 
-    L_op = pullback  # the name before PyTensor 3
+    L_op = pullback  # type: ignore[assignment]  # the name before PyTensor 3
 
 
 class ProgramJacobian(_ProgramOp):
     r"""The Jacobian :math:`\chi` of an equation as a PyTensor Op, of shape (..., p, N)."""
 
     @staticmethod
-    def output_shape(theta: Any, X: Any) -> tuple[Any, ...]:
+    def output_shape(theta: Any, X: Any) -> tuple[Any, ...]:  # noqa: D102
         return (*theta, X[0])
 
     @staticmethod
-    def compute(nodes: Any, literals: Any, theta: Any, X: Any) -> Floats:
+    def compute(nodes: Any, literals: Any, theta: Any, X: Any) -> Floats:  # noqa: D102
         return evaluate_table_jacobian(nodes, literals, theta, X)[1]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pmsr.data import Data
-from pmsr.multistart import Fit, Minimum, affine_normal
+from pmsr.multistart import Fit, Minimum, Region, affine_normal
 from pmsr.program import evaluate_jacobian
 
 Floats = NDArray[np.float64]
@@ -54,18 +54,20 @@ class Target:
         return tuple(Chart.at(m) for m in self.fit.minima if log(m.sse + floor) <= worst)
 
     @cached_property
-    def radius(self) -> float:
-        r"""Return :math:`R = \sigma_{max} (\sqrt r + 4) / \sqrt\gamma`."""
+    def region(self) -> Region:
+        r"""Where theta is flat, with :math:`R = \sigma_{max} (\sqrt r + 4) / \sqrt\gamma`."""
         rank = self.fit.program.n_parameters
-        return float(self.sigma_bounds[1] * (np.sqrt(rank) + 4.0) / np.sqrt(self.gamma))
+        radius = float(self.sigma_bounds[1] * (np.sqrt(rank) + 4.0) / np.sqrt(self.gamma))
+        centres = tuple(chart.theta for chart in self.charts)
+        return Region(centres, tuple(chart.whiten for chart in self.charts), radius)
 
     def inside(self, theta: Floats, fraction: float = 1.0) -> NDArray[np.bool_]:
-        r"""Tell which theta are in the region :math:`\|\chi (\theta - \theta^*)\| \le R` of a minimum.
+        """Tell which theta are in the region, or in that of a fraction of its radius.
 
-        The prior is flat on the union of the regions, so that no theta counts twice.
+        The prior is flat on the union over the minima, so that no theta counts twice.
         """
-        distances = [chart.square(theta) for chart in self.charts]
-        return np.asarray(np.min(distances, axis=0) <= (fraction * self.radius) ** 2)
+        nearest = np.min(self.region.squares(theta), axis=0)
+        return np.asarray(nearest <= (fraction * self.region.radius) ** 2)
 
     def log_prior(self, theta: Floats, log_sigma: Floats) -> Floats:
         r"""Log prior density in (theta, log sigma): :math:`\sigma^{1-k}` on the region, or -inf."""
@@ -116,9 +118,33 @@ class Chart:
         log_det = float(-np.sum(np.log(s)) - np.sum(np.log(length)))
         return cls(minimum.theta, minimum.sse, B, whiten, log_det)
 
-    def square(self, theta: Floats) -> Floats:
-        r"""Return :math:`\|\chi (\theta - \theta^*)\|^2` for a batch."""
-        return _squares((theta - self.theta) @ self.whiten.T)
+
+def log_kernel(a: float, b: float, u: Floats) -> Floats:
+    r"""Return :math:`a u - b e^{-2u}`: what the Gaussian likelihood leaves of log sigma."""
+    with np.errstate(over="ignore"):
+        return a * u - b * np.exp(-2.0 * u)
+
+
+def narrow(a: float, b: float, bounds: Floats) -> tuple[float, float, float]:
+    """Bounds between which `log_kernel` is within 50 nats of its maximum, and where that is.
+
+    Examples
+    --------
+    >>> low, mode, high = narrow(-20.0, 10.0, np.log([1e-6, 1e6]))
+    >>> mode, low > -2.0, high < 3.0
+    (0.0, True, True)
+    """
+    low, high = (float(bound) for bound in bounds)
+    mode = 0.5 * (log(2.0 * b) - log(-a)) if a < 0.0 < b else (low if a < 0.0 else high)
+    mode = min(max(mode, low), high)
+    for _ in range(60):  # halve each side while its far half is negligible
+        places = np.array([0.5 * (low + mode), mode, 0.5 * (high + mode)])
+        values = log_kernel(a, b, places)
+        cut_low, _, cut_high = values < values[1] - 50.0
+        low, high = (places[0] if cut_low else low), (places[2] if cut_high else high)
+        if not (cut_low or cut_high):
+            break
+    return float(low), mode, float(high)
 
 
 class LogSigma(NamedTuple):
@@ -142,23 +168,9 @@ class LogSigma(NamedTuple):
         >>> abs(float(peak.edges[np.argmax(peak.log_density)])) < 0.05    # at log sqrt(2b / -a) = 0
         True
         """
-        low, high = bounds
-        mode = 0.5 * (log(2.0 * b) - log(-a)) if a < 0.0 < b else (low if a < 0.0 else high)
-        mode = min(max(mode, low), high)
-
-        def value(u: Floats | float) -> Floats:
-            with np.errstate(over="ignore"):
-                return np.asarray(a * u - b * np.exp(-2.0 * np.asarray(u)))
-
-        for _ in range(60):  # halve each side while its far end is negligible
-            left, right = 0.5 * (low + mode), 0.5 * (high + mode)
-            cut_left = value(left) < value(mode) - 40.0
-            cut_right = value(right) < value(mode) - 40.0
-            low, high = (left if cut_left else low), (right if cut_right else high)
-            if not (cut_left or cut_right):
-                break
+        low, _, high = narrow(a, b, bounds)
         edges = np.linspace(low, high, N_GRID + 1)
-        middle = value(0.5 * (edges[1:] + edges[:-1]))
+        middle = log_kernel(a, b, 0.5 * (edges[1:] + edges[:-1]))
         top = float(middle.max())
         # A floor keeps every cell possible: the true noise may be larger than the minimum's.
         weight = np.exp(middle - top) + 1e-6
@@ -228,7 +240,7 @@ class Proposal:
         }
         # Root of the marginal covariance of the curved parameters, for sigma = 1.
         self.roots = [
-            np.linalg.qr(chart.B[self.curved].T, mode="r").T
+            np.asarray(np.linalg.qr(chart.B[self.curved].T)[1]).T
             for chart in (target.charts if self.curved and self.affine else ())
         ]
 
@@ -281,7 +293,7 @@ class Proposal:
                 below = -np.log1p(np.expm1(-self._sigma_width) * rng.random(n))
                 log_rho = np.log(rng.random(n)) / max(1, len(places))
             u = log(self.target.sigma_bounds[1]) - below
-            z *= (self.target.radius * np.exp(log_rho) / np.sqrt(_squares(z)))[:, None]
+            z *= (self.target.region.radius * np.exp(log_rho) / np.sqrt(_squares(z)))[:, None]
         if not part.conditional:
             return chart.theta + z @ chart.B.T, u
         theta = np.repeat(chart.theta[None, :], n, axis=0)
@@ -291,22 +303,22 @@ class Proposal:
         theta[:, self.affine] += step
         return theta, u
 
-    def log_pdf(
-        self, theta: Floats, log_sigma: Floats, weights: Floats | None = None
-    ) -> Floats:
+    def log_pdf(self, theta: Floats, log_sigma: Floats, weights: Floats | None = None) -> Floats:
         """Log density of the mixture in (theta, log sigma)."""
         if weights is None:
             weights = np.array([part.weight for part in self.parts])
         charts = self.target.charts
         inverse_square = np.exp(-2.0 * log_sigma)
-        squares = [chart.square(theta) for chart in charts]
+        squares = self.target.region.squares(theta)
         marginal, square_c, log_det_c = [], np.zeros(0), np.zeros(0)
         if self.roots:
             marginal = [
                 _squares(np.linalg.solve(root, (theta - chart.theta)[:, self.curved].T).T)
                 for root, chart in zip(self.roots, charts, strict=True)
             ]
-            _, square_c, log_det_c = self._conditional(theta, np.zeros((len(theta), len(self.affine))))
+            _, square_c, log_det_c = self._conditional(
+                theta, np.zeros((len(theta), len(self.affine)))
+            )
         terms = np.empty((len(self.parts), len(theta)))
         for row, (part, weight) in enumerate(zip(self.parts, weights, strict=True)):
             if part.conditional:
@@ -333,10 +345,10 @@ class Proposal:
         return min(WIDTH, log(high) - log(low))
 
     def _log_spread(self, spread: str, n: int, square: Floats, log_sigma: Floats) -> Floats:
-        """Log density of a defensive part: even in direction; in log rho and log sigma, or bulky."""
+        """Log density of a defensive part in the curved, or all, parameters and log sigma."""
         with np.errstate(divide="ignore"):
             log_rho = 0.5 * np.log(square)
-        log_radius, width = log(self.target.radius), self._sigma_width
+        log_radius, width = log(self.target.region.radius), self._sigma_width
         below = log(self.target.sigma_bounds[1]) - log_sigma
         inside = (log_rho <= log_radius) & (below >= 0.0) & (below <= width)
         log_sphere = log(2.0) + (n / 2) * log(pi) - lgamma(n / 2)

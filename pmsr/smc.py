@@ -2,7 +2,7 @@
 
 from copy import copy
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -25,7 +25,7 @@ MIN_MOVED = 0.9  # share of the particles that must have moved before a stage en
 _PARTICLE_ARRAYS = ("theta", "log_sigma", "log_g", "part", "log_prior", "log_likelihood")
 
 
-class FractionalKernel(SMC_KERNEL):  # type: ignore[misc]
+class FractionalKernel(SMC_KERNEL):
     r"""PyMC kernel that starts from a proposal, pauses at gamma and ends at 1.
 
     Stages target :math:`g^{1-t} (L^\gamma \pi)^t` for t from 0 to 1 and then :math:`L^\phi \pi`
@@ -52,7 +52,7 @@ class FractionalKernel(SMC_KERNEL):  # type: ignore[misc]
         Estimated variance of their difference.
     """
 
-    stats_dtypes_shapes = {
+    stats_dtypes_shapes: ClassVar[dict[str, tuple[type, list[int]]]] = {
         "log_marginal_likelihood": (float, []),
         "beta": (float, []),
         "accept_rate": (float, []),
@@ -81,7 +81,7 @@ class FractionalKernel(SMC_KERNEL):  # type: ignore[misc]
             compile_kwargs={"mode": "FAST_COMPILE"},
         )
         self.model = pm.modelcontext(model)
-        self.target = target
+        self.target: Target = target  # type: ignore[assignment]  # `run_kernel` sets it later
         self.n_draws = n_draws
 
     def set_rng(self, rng: np.random.Generator) -> None:
@@ -229,7 +229,7 @@ class FractionalKernel(SMC_KERNEL):  # type: ignore[misc]
         self.weights = np.exp(self.log_weights)
 
     def mutate(self) -> None:
-        """Move the particles: independent draws from the proposal, alternating with random walks."""
+        """Move the particles: independent draws from a proposal alternate with random walks."""
         if not (self._limited or self.beta == 1.0):
             return
         chart = self.target.charts[0]
@@ -345,7 +345,7 @@ def run_kernel(
 
 @cache
 def _prototype(n_parameters: int) -> FractionalKernel:
-    """PyMC's constructor compiles, so one kernel for each number of parameters is made, and copied."""
+    """One kernel for each number of parameters, to be copied: PyMC's constructor compiles."""
     return FractionalKernel(model=make_template(n_parameters).model)
 
 
