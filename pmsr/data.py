@@ -107,6 +107,26 @@ def make_data(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Data:
     return Data(X=inputs, y=outputs, names=checked_names, target=target)
 
 
+def make_data_for(variables: Sequence[str], X: Any, y: Any) -> Data:
+    """Return the measurements of an equation's variables, in the equation's order.
+
+    The columns of a table are found by name and may be more than are needed; those of an array
+    stand for the variables in order.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"b": [2.0, 3.0], "a": [1.0, 0.0]})
+    >>> make_data_for(["a"], table, [5, 6]).X.ravel()
+    array([1., 0.])
+    >>> make_data_for(["a"], [7.0, 8.0], [5, 6]).names
+    ('a',)
+    """
+    columns, found_names = _split_columns(X)
+    if found_names is None and len(columns) == len(variables):
+        return make_data(X, y, names=variables)
+    return make_data(X, y).select(variables)
+
+
 def check_X(X: Any, names: Sequence[str]) -> NDArray[np.float64]:
     """Return new values of the variables, in the order of ``names``.
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import simpson
 from threadpoolctl import ThreadpoolController
 
-from pmsr.data import Data, make_data
+from pmsr.data import Data, make_data, make_data_for
 from pmsr.expression import Equation
 from pmsr.multistart import FitError, fit
 from pmsr.program import Program, evaluate
@@ -104,12 +104,11 @@ def compute_evidence(
     >>> X, y = load_galileo("shelf")
     >>> evidence = compute_evidence("c0*sqrt(H)", X, y, random_seed=0)
     >>> evidence.theta.round(2), round(evidence.rmse, 1)
-    (array([47.09]), 15.9)
+    (array([47.09]), 13.8)
     """
-    data = make_data(X, y)
     if not isinstance(equation, Equation):
-        equation = Equation(equation, data.names)
-    data = data.select(equation.variables)
+        equation = Equation(equation, make_data(X, y).names)
+    data = make_data_for(equation.variables, X, y)
     return weigh(
         equation.program, data, settings or Settings(), seed_for(equation.key, random_seed)
     )

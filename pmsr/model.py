@@ -13,7 +13,7 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.replace import clone_replace, vectorize_graph
 from sympytensor.pytensor import PytensorPrinter
 
-from pmsr.data import Data, make_data
+from pmsr.data import Data, make_data_for
 from pmsr.expression import Equation
 from pmsr.multistart import Region
 from pmsr.operators import OPERATORS
@@ -64,7 +64,7 @@ def build_model(
     >>> [variable.name for variable in model.free_RVs]
     ['c0', 'sigma']
     """
-    data = make_data(X, y, names=equation.variables)
+    data = make_data_for(equation.variables, X, y)
     settings = settings or Settings()
     reserved = {"sigma", "y", "X", "y_observed", "mu"}
     clash = next((name for name in equation.parameters if name in reserved), None)
@@ -116,10 +116,26 @@ class _SymbolPrinter(PytensorPrinter):
 
 def _add_noise(mu: Any, y: Any, sigma_bounds: Any, sigma_power: int, **options: Any) -> None:
     """Add the prior of sigma and the Gaussian noise of Eq. (2) to the model in context."""
-    sigma = pm.Uniform("sigma", sigma_bounds[0], sigma_bounds[1], **options)
-    if sigma_power:
-        pm.Potential("log_flat", -sigma_power * pt.log(sigma))
+    low, high = sigma_bounds
+    if sigma_power == 0:
+        sigma = pm.Uniform("sigma", low, high, **options)
+    else:
+        # Not a Potential: PyMC counts those to the likelihood, and would temper them.
+        interval = pm.distributions.transforms.Interval(low, high)
+        sigma = pm.CustomDist(
+            "sigma", low, high, logp=_log_flat, random=_draw_log_flat, default_transform=interval
+        )
     pm.Normal("y", mu, sigma, observed=y)
+
+
+def _log_flat(sigma: Any, low: Any, high: Any) -> Any:
+    """Log density of 1/sigma between two bounds."""
+    inside = (sigma >= low) & (sigma <= high)
+    return pt.switch(inside, -pt.log(sigma) - pt.log(pt.log(high / low)), -np.inf)
+
+
+def _draw_log_flat(low: Any, high: Any, rng: np.random.Generator, size: Any) -> Floats:
+    return np.asarray(np.exp(rng.uniform(np.log(low), np.log(high), size=size)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +185,7 @@ def make_template(n_parameters: int) -> Template:
         bounds = pm.Data("sigma_bounds", np.array([1.0, 2.0]))
         mu = EvaluateProgram()(nodes, literals, theta, X)
         # No transform: the particles of SMC are the values of sigma itself.
-        _add_noise(mu, y, bounds, 0, default_transform=None)
+        _add_noise(mu, y, (bounds[0], bounds[1]), 0, default_transform=None)
 
     # With an unspecified second dimension p = 1 would not broadcast.
     particles = pt.tensor("theta", dtype="float64", shape=(None, n_parameters))

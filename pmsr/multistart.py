@@ -269,12 +269,11 @@ def _variable_projection(program: Program, data: Data, start: Floats) -> Floats:
     silent = np.zeros((1, len(affine)))
 
     def residuals(eta: Floats) -> Floats:
-        theta[curved] = eta
+        theta[curved], theta[affine] = eta, 0.0
         values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
         design = np.ascontiguousarray(jacobian[:, affine])
-        step = affine_normal(design, data.y - values, silent)[0][0]
-        theta[affine] += step
-        return np.asarray((values[0] + step @ design[0] - data.y) * unit)
+        theta[affine] = affine_normal(design, data.y - values, silent)[0][0]
+        return np.asarray((values[0] + theta[affine] @ design[0] - data.y) * unit)
 
     def jacobian(eta: Floats) -> Floats:
         if not np.array_equal(theta[curved], eta):
@@ -333,11 +332,12 @@ def _solve_affine(program: Program, data: Data, theta: Floats, affine: list[int]
     """Replace the parameters in which f is affine by their least-squares values, given the rest."""
     if not affine or not len(theta):
         return theta
-    values, jacobian = evaluate_jacobian(program, theta, data.X)
-    design = np.ascontiguousarray(jacobian[:, affine])
-    steps = affine_normal(design, data.y - values, np.zeros((len(theta), len(affine))))[0]
     solved = theta.copy()
-    solved[:, affine] += np.where(np.isfinite(steps), steps, 0.0)
+    solved[:, affine] = 0.0
+    values, jacobian = evaluate_jacobian(program, solved, data.X)
+    design = np.ascontiguousarray(jacobian[:, affine])
+    best = affine_normal(design, data.y - values, np.zeros((len(theta), len(affine))))[0]
+    solved[:, affine] = np.where(np.isfinite(best), best, theta[:, affine])
     return solved
 
 
@@ -436,7 +436,7 @@ def natural_scales(program: Program, data: Data) -> Floats:
     >>> from pmsr.expression import Equation
     >>> law = Equation("k1*D**2/(1 + k2*D)", ["D"])
     >>> natural_scales(law.program, make_data(*load_galileo("no_shelf"))).round(4)
-    array([0.0026, 0.0022])
+    array([0.0027, 0.0022])
     """
     known = parameter_free_values(program, data.X)
     sizes = {node: _size(row) for node, row in known.items()}

@@ -72,7 +72,7 @@ class Program:
 
     @cached_property
     def affine(self) -> tuple[int, ...]:
-        """A largest-first choice of parameters in which the equation is jointly affine.
+        """Parameters in which the equation is jointly affine: as many as a greedy choice finds.
 
         Examples
         --------
@@ -81,11 +81,13 @@ class Program:
         (0,)
         """
         degrees, partners = self._dependence()
+        candidates = [k for k in range(self.n_parameters) if degrees.get(k, 0) <= 1]
         chosen: list[int] = []
-        for parameter in range(self.n_parameters):
-            if degrees.get(parameter, 0) <= 1 and not partners[parameter] & set(chosen):
+        # Few partners first: of c0*(c1 + c2*x), c1 and c2 rather than c0.
+        for parameter in sorted(candidates, key=lambda k: len(partners[k])):
+            if not partners[parameter] & set(chosen):
                 chosen.append(parameter)
-        return tuple(chosen)
+        return tuple(sorted(chosen))
 
     def _dependence(self) -> tuple[dict[int, int], list[set[int]]]:
         """Degree (1 affine, 2 not) by parameter at the root, and who multiplies whom."""
@@ -202,7 +204,8 @@ def _run(kernel: Any, *arguments: Any) -> None:
     if kernel(*arguments) != table_fingerprint():
         if _linked != table_fingerprint():
             _apply, _push, _linked = compile_values(), compile_derivatives(), table_fingerprint()
-        kernel.recompile()
+        for stale in (_sweep, _backward, _values, _jacobian):
+            stale.recompile()
         kernel(*arguments)
 
 

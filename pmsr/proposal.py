@@ -131,7 +131,7 @@ def narrow(a: float, b: float, bounds: Floats) -> tuple[float, float, float]:
     Examples
     --------
     >>> low, mode, high = narrow(-20.0, 10.0, np.log([1e-6, 1e6]))
-    >>> mode, low > -2.0, high < 3.0
+    >>> mode, low > -3.0, high < 4.0
     (0.0, True, True)
     """
     low, high = (float(bound) for bound in bounds)
@@ -298,9 +298,11 @@ class Proposal:
             return chart.theta + z @ chart.B.T, u
         theta = np.repeat(chart.theta[None, :], n, axis=0)
         theta[:, places] += z @ self.roots[part.chart].T
+        # From zero: a step from the minimum to a value many orders smaller would lose its digits.
+        theta[:, self.affine] = 0.0
         noise = rng.standard_normal((n, len(self.affine)))
-        step = self._conditional(theta, noise * (np.exp(u) / np.sqrt(part.phi))[:, None])[0]
-        theta[:, self.affine] += step
+        noise *= (np.exp(u) / np.sqrt(part.phi))[:, None]
+        theta[:, self.affine] = self._conditional(theta, noise)[0]
         return theta, u
 
     def log_pdf(self, theta: Floats, log_sigma: Floats, weights: Floats | None = None) -> Floats:
