@@ -157,7 +157,9 @@ def _find_minima(
     """Screen random points, optimise from the best and some others, keep what is distinct."""
     affine = list(program.affine)
     curved = [k for k in range(program.n_parameters) if k not in affine]
-    scales = natural_scales(program, data)
+    scales = np.ones(program.n_parameters)
+    if curved or len(data.y) < program.n_parameters:
+        scales = natural_scales(program, data)
     if curved:
         starts = np.zeros((N_SCREENED, program.n_parameters))
         shape = (N_SCREENED, len(curved))
@@ -206,8 +208,10 @@ def _find_minima(
 
 def _optimise(program: Program, data: Data, start: Floats, scales: Floats) -> Minimum | None:
     """Run one local optimisation; None if it ends nowhere."""
-    method = _levenberg_marquardt if len(data.y) >= program.n_parameters else _bfgs
-    theta, converged = method(program, data, start, scales)
+    if len(data.y) >= program.n_parameters:
+        theta, converged = _levenberg_marquardt(program, data, start)
+    else:
+        theta, converged = _bfgs(program, data, start, scales)
     values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
     sse = float(np.sum((data.y - values[0]) ** 2))
     if not (np.isfinite(sse) and np.isfinite(jacobian).all() and np.isfinite(theta).all()):
@@ -234,9 +238,7 @@ def _add_distinct(minima: list[Minimum], candidate: Minimum | None) -> None:
     minima.append(candidate)
 
 
-def _levenberg_marquardt(
-    program: Program, data: Data, start: Floats, scales: Floats
-) -> tuple[Floats, bool]:
+def _levenberg_marquardt(program: Program, data: Data, start: Floats) -> tuple[Floats, bool]:
     """Minimise with SciPy's MINPACK; tell whether it converged."""
     unit = 1.0 / float(np.std(data.y))
 
@@ -279,13 +281,12 @@ def _variable_projection(program: Program, data: Data, start: Floats) -> Floats:
         if not np.array_equal(theta[curved], eta):
             residuals(eta)
         derivatives = evaluate_jacobian(program, theta[None, :], data.X)[1][0] * unit
-        basis = np.linalg.qr(derivatives[affine].T)[0]
-        return np.asarray(derivatives[curved] - (derivatives[curved] @ basis) @ basis.T)
+        # Minus what the affine parameters would make up for.
+        designs = np.repeat(derivatives[None, affine], len(curved), axis=0)
+        made_up = affine_normal(designs, derivatives[curved], np.zeros(designs.shape[:2]))[0]
+        return np.asarray(derivatives[curved] - made_up @ derivatives[affine])
 
-    try:
-        eta, _ = _leastsq(residuals, jacobian, start[curved], 1e-7)
-    except np.linalg.LinAlgError:
-        return start
+    eta, _ = _leastsq(residuals, jacobian, start[curved], 1e-6)
     residuals(eta)
     return theta if np.isfinite(theta).all() else start
 

@@ -235,8 +235,9 @@ class Proposal:
         self.curved = [k for k in range(target.fit.program.n_parameters) if k not in self.affine]
         self.parts = self._parts(phis)
         self.log_sigma = {
-            (part.chart, part.phi): target.log_sigma(target.charts[part.chart], part.phi)
-            for part in self.parts
+            (index, phi): target.log_sigma(chart, phi)
+            for index, chart in enumerate(target.charts)
+            for phi in dict.fromkeys(phis)
         }
         # Root of the marginal covariance of the curved parameters, for sigma = 1.
         self.roots = [

@@ -110,7 +110,9 @@ class FractionalKernel(SMC_KERNEL):
         """
         self.evaluate = make_template(self.target.fit.program.n_parameters).log_likelihood
         self.proposal = Proposal(self.target, (self.target.gamma, 1.0))
-        self._append(self.proposal.draw(self.n_draws, rng=self.rng), fresh=True)
+        # A linear equation's weights are bounded by 2: half the draws are plenty.
+        n_first = self.n_draws if self.proposal.curved else (self.n_draws + 1) // 2
+        self._append(self.proposal.draw(n_first, rng=self.rng), fresh=True)
         while not self._covered() and len(self.theta) < MAX_GROWTH * self.n_draws:
             self._append(self.proposal.draw(len(self.theta), rng=self.rng), fresh=False)
         self.log_weights = np.full(len(self.theta), -np.log(len(self.theta)))
