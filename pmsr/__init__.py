@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pmsr.expression import Equation
     from pmsr.model import build_model
     from pmsr.operators import Operator, add_operator
-    from pmsr.posterior import predict, sample_posterior
+    from pmsr.posterior import sample_posterior
+    from pmsr.prediction import predict
     from pmsr.ranking import compare
     from pmsr.settings import Settings
 
@@ -46,7 +47,7 @@ _MODULE_OF = {
     "compute_evidence": "pmsr.evidence",
     "load_galileo": "pmsr.data",
     "make_sine": "pmsr.data",
-    "predict": "pmsr.posterior",
+    "predict": "pmsr.prediction",
     "sample_posterior": "pmsr.posterior",
 }
 
