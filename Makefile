@@ -17,7 +17,7 @@ PYTEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 PYTEST_ARGS := -n 2 --dist loadfile
 
 demo: .venv/stamp
-	.venv/bin/pmsr demo
+	.venv/bin/pmsr demo --out pmsr-demo
 
 test: lint .venv/stamp
 	$(PYTEST_ENV) .venv/bin/pytest $(PYTEST_ARGS)

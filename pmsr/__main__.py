@@ -1,0 +1,8 @@
+"""``python -m pmsr``: the ``pmsr`` command."""
+
+import sys
+
+from pmsr.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
