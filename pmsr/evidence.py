@@ -19,6 +19,8 @@ from pmsr.smc import FractionalKernel, run_kernel
 
 Floats = NDArray[np.float64]
 
+_NOWHERE_FINITE = "never finite: the equation is not finite on the data"
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -153,6 +155,39 @@ def weigh(
             return replace(failed, failure="singular covariance")
 
 
+def fit_rmse(
+    program: Program, data: Data, settings: Settings, seed: np.random.SeedSequence
+) -> Evidence:
+    """Fit a program without weighing it: the conventional search's half of `weigh`.
+
+    Returns
+    -------
+    Evidence
+        Only ``theta``, ``rank``, ``rmse`` and ``failure`` mean anything; ``log_q`` is NaN.
+    """
+    p = program.n_parameters
+    gamma, bounds = np.nan, settings.sigma_bounds(data.y)
+    failed = Evidence(
+        np.nan, 0.0, np.nan, np.nan, gamma, bounds, p, 0, np.full(p, np.nan), np.inf, 0.0
+    )
+    with _blas().limit(limits=1), np.errstate(all="ignore"):
+        if p == 0:
+            values = evaluate(program, np.empty((1, 0)), data.X)[0]
+            rmse = float(np.sqrt(np.mean((data.y - values) ** 2)))
+            if not np.isfinite(rmse):
+                return replace(failed, failure=_NOWHERE_FINITE)
+            return replace(failed, rmse=rmse, theta=np.empty(0))
+        try:
+            rng = np.random.Generator(np.random.PCG64(seed))
+            found = fit(program, data, settings.n_multistarts, rng=rng)
+        except FitError as error:
+            return replace(failed, failure=str(error))
+        except np.linalg.LinAlgError:
+            return replace(failed, failure="singular covariance")
+    rmse = float(np.sqrt(found.minima[0].sse / len(data.y)))
+    return replace(failed, rmse=rmse, theta=found.theta, rank=len(found.free))
+
+
 def make_target(
     program: Program, data: Data, settings: Settings, *, rng: np.random.Generator
 ) -> Target:
@@ -180,6 +215,7 @@ def _weigh_fitted(
             n_particles=settings.n_particles,
             rng=rng,
             to_posterior=False,
+            thorough=settings.thorough,
         )
         for rng in rngs
     ]
@@ -218,7 +254,7 @@ def _weigh_constant(program: Program, data: Data, settings: Settings, failed: Ev
     values = evaluate(program, np.empty((1, 0)), data.X)[0]
     sse = float(np.sum((data.y - values) ** 2))
     if not np.isfinite(sse):
-        return replace(failed, failure="never finite: the equation is not finite on the data")
+        return replace(failed, failure=_NOWHERE_FINITE)
     n, k, gamma = len(data.y), settings.sigma_power, failed.gamma
     low, high = np.log(failed.sigma_bounds)
     half = high - np.log(2.0)

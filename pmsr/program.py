@@ -361,10 +361,6 @@ class _ProgramOp(Op):
         shape = self.output_shape(theta.type.shape, X.type.shape)
         return Apply(self, typed, [TensorType("float64", shape)()])
 
-    def infer_shape(self, fgraph: Any, node: Apply, shapes: Any) -> list[tuple[Any, ...]]:
-        """Shape of the result without computing it."""
-        return [self.output_shape(shapes[2], shapes[3])]
-
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         """Everything but the table of integers moves the result continuously."""
         return [[False], [True], [True], [True]]

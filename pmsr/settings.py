@@ -41,6 +41,9 @@ class Settings:
         Starting points of the search for the minima of the sum of squares.
     n_replicates
         Independent repetitions whose results are averaged.
+    thorough
+        Whether to draw more, and to build a bridge of distributions, where the first draws do not
+        cover the target well. The search does without, and says so with a larger ``log_q_se``.
     noise
         Distribution of the noise.
 
@@ -67,6 +70,7 @@ class Settings:
     n_particles: int = 400
     n_multistarts: int = 8
     n_replicates: int = 1
+    thorough: bool = True
     noise: Literal["gaussian"] = "gaussian"
 
     def __post_init__(self) -> None:
@@ -235,3 +239,87 @@ def _check_count(name: str, value: object, least: int) -> int:
 
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
 """Settings for the few equations that are ranked and shown: more draws, four repetitions."""
+
+QUICK = Settings(n_draws=1000, n_multistarts=3, thorough=False)
+"""Settings for the many equations that a search sees and forgets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    r"""Options of the search for equations, Section 2.1 of the paper.
+
+    Parameters
+    ----------
+    operators
+        Names of the operators that equations may use.
+    population_size
+        Number of equations that evolve; even.
+    generations, max_time, max_evaluations
+        Budget: generations, seconds, and distinct equations weighed, whichever ends first.
+    patience
+        Stop after this many generations without a better equation; None for never.
+    max_complexity
+        Largest number of nodes of an equation.
+    max_parameters
+        Largest number of parameters; None for no limit.
+    variable_exponents
+        Whether a variable may stand in an exponent, as in ``c0**x``.
+    fitness
+        ``"evidence"``: log q, with probabilistic crowding (Algorithm 1); ``"rmse"``: the
+        conventional search, with deterministic crowding.
+    p_crossover, p_mutation
+        Probabilities that a pair is crossed, and that a child is mutated.
+    refresh
+        Every so many generations, repeated equations make room for random ones; None for never.
+    n_finalists
+        How many of the best equations are weighed again before they are ranked.
+
+    Examples
+    --------
+    >>> Search(population_size=7)
+    Traceback (most recent call last):
+        ...
+    ValueError: population_size must be even and at least 4, got 7.
+    """
+
+    operators: tuple[str, ...] = ("+", "-", "*", "/")
+    population_size: int = 120
+    generations: int = 1000
+    max_time: float | None = None
+    max_evaluations: int | None = None
+    patience: int | None = None
+    max_complexity: int = 64
+    max_parameters: int | None = None
+    variable_exponents: bool = False
+    fitness: Literal["evidence", "rmse"] = "evidence"
+    p_crossover: float = 0.4
+    p_mutation: float = 0.8
+    refresh: int | None = 20
+    n_finalists: int = 20
+
+    def __post_init__(self) -> None:
+        if isinstance(self.operators, str):
+            raise ValueError(f"operators must be a sequence of names, got {self.operators!r}.")
+        object.__setattr__(self, "operators", tuple(self.operators))
+        _check_choice("fitness", self.fitness, ("evidence", "rmse"))
+        if self.population_size < 4 or self.population_size % 2:
+            raise ValueError(
+                f"population_size must be even and at least 4, got {self.population_size!r}."
+            )
+        for name in ("p_crossover", "p_mutation"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)!r}.")
+        for name, least in (
+            ("generations", 0),
+            ("max_complexity", 3),
+            ("n_finalists", 1),
+            ("max_evaluations", 1),
+            ("patience", 1),
+            ("max_parameters", 0),
+            ("refresh", 1),
+        ):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _check_count(name, value, least))
+        if self.max_time is not None and not self.max_time > 0:
+            raise ValueError(f"max_time must be positive, got {self.max_time!r}. It is in seconds.")

@@ -43,6 +43,8 @@ class FractionalKernel(SMC_KERNEL):
         The density, from `posterior.make_target`.
     n_draws
         Number of points drawn from the proposal.
+    thorough
+        Whether to draw more, and to bridge, where the draws do not cover the target.
 
     Attributes
     ----------
@@ -50,6 +52,8 @@ class FractionalKernel(SMC_KERNEL):
         :math:`\log Z(\gamma)` and, at the end, :math:`\log Z(1)`.
     log_q_variance
         Estimated variance of their difference.
+    stages
+        What `sample_stats` says after each stage of `run_kernel`.
     """
 
     stats_dtypes_shapes: ClassVar[dict[str, tuple[type, list[int]]]] = {
@@ -69,6 +73,7 @@ class FractionalKernel(SMC_KERNEL):
         *,
         target: Target | None = None,
         n_draws: int = 4000,
+        thorough: bool = True,
     ) -> None:
         if start is not None:
             raise ValueError("start must be None: the particles come from the proposal.")
@@ -83,6 +88,7 @@ class FractionalKernel(SMC_KERNEL):
         self.model = pm.modelcontext(model)
         self.target: Target = target  # type: ignore[assignment]  # `run_kernel` sets it later
         self.n_draws = n_draws
+        self.thorough = thorough
 
     def set_rng(self, rng: np.random.Generator) -> None:
         """Store the generator; PyMC would copy compiled functions that are not used here."""
@@ -98,6 +104,7 @@ class FractionalKernel(SMC_KERNEL):
         self.pareto_k = -np.inf
         self.ess = np.inf
         self.half_shares: dict[float, float] = {}
+        self.stages: list[dict[str, float]] = []
         self._bridge = 0.0  # t: how much of the way from the proposal to gamma is done
         self._limited = False
         self._origin: Floats | None = None  # weights at gamma, or after the last resampling
@@ -113,7 +120,8 @@ class FractionalKernel(SMC_KERNEL):
         # A linear equation's weights are bounded by 2: half the draws are plenty.
         n_first = self.n_draws if self.proposal.curved else (self.n_draws + 1) // 2
         self._append(self.proposal.draw(n_first, rng=self.rng), fresh=True)
-        while not self._covered() and len(self.theta) < MAX_GROWTH * self.n_draws:
+        most = MAX_GROWTH * self.n_draws if self.thorough else 0
+        while not self._covered() and len(self.theta) < most:
             self._append(self.proposal.draw(len(self.theta), rng=self.rng), fresh=False)
         self.log_weights = np.full(len(self.theta), -np.log(len(self.theta)))
 
@@ -148,7 +156,9 @@ class FractionalKernel(SMC_KERNEL):
         return self.ess >= MIN_ESS and not heavy
 
     def _log_weights_from_proposal(self, phi: float) -> Floats:
-        return np.asarray(_times(phi, self.log_likelihood) + self.log_prior - self.log_g)
+        weights = _times(phi, self.log_likelihood) + self.log_prior - self.log_g
+        # Where the conditional normal does not exist, the draw is NaN and all of these infinite.
+        return np.where(np.isneginf(self.log_prior), -np.inf, weights)
 
     def update_beta_and_weights(self) -> None:
         """Go on as far as the effective sample size allows: to gamma first, then to 1."""
@@ -192,7 +202,7 @@ class FractionalKernel(SMC_KERNEL):
         def ess(step: float) -> float:
             return effective_sample_size(self.log_weights + _times(step, slope))
 
-        self._limited = ess(most) < least
+        self._limited = self.thorough and ess(most) < least
         if not self._limited:
             return most
         # A particle of density zero dies in the first step, however short; what counts is the
@@ -320,7 +330,13 @@ class FractionalKernel(SMC_KERNEL):
 
 
 def run_kernel(
-    target: Target, *, n_draws: int, n_particles: int, rng: np.random.Generator, to_posterior: bool
+    target: Target,
+    *,
+    n_draws: int,
+    n_particles: int,
+    rng: np.random.Generator,
+    to_posterior: bool,
+    thorough: bool = True,
 ) -> FractionalKernel:
     """Run the kernel outside ``pm.sample_smc``, which would build and compile a model each time.
 
@@ -334,14 +350,18 @@ def run_kernel(
         Source of randomness.
     to_posterior
         Whether the particles at 1 are wanted, resampled and moved; the evidence needs them not.
+    thorough
+        Whether to draw more, and to bridge, where the draws do not cover the target.
     """
     kernel = copy(_prototype(target.fit.program.n_parameters))
     kernel.target, kernel.draws, kernel.n_draws = target, n_particles, n_draws
+    kernel.thorough = thorough
     kernel.initialize(None, rng)
     while kernel.beta < 1.0:
         kernel.update_beta_and_weights()
         if kernel.beta < 1.0 or to_posterior:
             kernel.step()
+        kernel.stages.append(kernel.sample_stats())
     return kernel
 
 

@@ -1,0 +1,631 @@
+"""Generations of equations on DEAP: variation, evaluation by key, crowding; what was found."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from deap import base, tools
+from joblib import Parallel, delayed
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from pmsr.checkpoint import State, load_state, save_state
+from pmsr.data import Data
+from pmsr.evidence import Evidence, fit_rmse, seed_for, weigh
+from pmsr.expression import Equation
+from pmsr.genome import (
+    Genome,
+    Primitives,
+    crossover,
+    distance,
+    equation_genome,
+    mutate,
+    random_genome,
+)
+from pmsr.operators import POWER, VARIABLE, operator_code
+from pmsr.program import Program
+from pmsr.selection import pair_by_distance, replaces_if_better, replaces_probabilistically
+from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
+
+N_LEADERS = 100  # size of the hall of fame
+BATCH = 4  # equations that a worker weighs before it reports back
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One distinct equation that the search has seen, with its evidence."""
+
+    key: str
+    score: float  # log q, or the negative RMSE; larger is better
+    log_q: float
+    log_q_se: float
+    rmse: float
+    n_parameters: int
+    complexity: int
+    failure: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Evolution:
+    """What a search has found.
+
+    Parameters
+    ----------
+    finalists
+        The best distinct equations with their evidence, weighed again and ranked, best first.
+    front
+        Those that no other equation beats in both score and complexity, simplest first.
+    population
+        Keys of the last population.
+    history
+        One record a generation: DEAP's logbook.
+    n_candidates
+        Number of distinct equations seen.
+    stopped
+        Why the search ended.
+    """
+
+    finalists: tuple[tuple[Equation, Evidence], ...]
+    front: tuple[Candidate, ...]
+    population: tuple[str, ...]
+    history: tools.Logbook
+    n_candidates: int
+    stopped: str
+
+
+class _Score(base.Fitness):  # type: ignore[misc]
+    """DEAP's fitness, defined here because ``creator.create`` writes into module globals."""
+
+    weights = (1.0,)
+
+
+class _ScoreAndSize(base.Fitness):  # type: ignore[misc]
+    weights = (1.0, -1.0)
+
+
+class Individual:
+    """A genome with DEAP's fitness and the key of its equation."""
+
+    def __init__(self, genome: Genome) -> None:
+        self.genome = genome
+        self.key = ""
+        self.fitness = _Score()
+
+
+class _Member:
+    """An entry of the hall of fame or of the front: DEAP wants a fitness on it."""
+
+    def __init__(self, candidate: Candidate, fitness: base.Fitness) -> None:
+        self.candidate = candidate
+        self.fitness = fitness
+
+
+class Archive:
+    """Every distinct equation seen, by canonical key; the cache of the evidence.
+
+    Parameters
+    ----------
+    variables
+        Names of the columns of X.
+    search
+        Constraints that equations must meet.
+    """
+
+    def __init__(self, variables: tuple[str, ...], search: Search) -> None:
+        self.variables = variables
+        self.search = search
+        self.candidates: dict[str, Candidate] = {}
+        self._keys: dict[bytes, str] = {}
+        self.n_lookups = self.n_hits = 0
+        same = _same_equation
+        self.leaders = tools.HallOfFame(N_LEADERS, similar=same)
+        self.front = tools.ParetoFront(similar=same)
+
+    def key_of(self, genome: Genome) -> tuple[str, Equation | None]:
+        """Return the canonical key of a graph, and its equation if it was not seen before."""
+        self.n_lookups += 1
+        raw = genome.raw_key()
+        key = self._keys.get(raw)
+        if key is not None:
+            self.n_hits += 1
+            return key, None
+        try:
+            equation = genome.equation(self.variables)
+        except ValueError as error:
+            key = f"! {error}"
+            self._keys[raw] = key
+            if key not in self.candidates:
+                self.add(_failed(key, "not a real, finite expression"))
+            return key, None
+        key = equation.key
+        self._keys[raw] = key
+        if key in self.candidates:
+            self.n_hits += 1
+            return key, None
+        reason = self._refusal(equation)
+        if reason is not None:
+            self.add(_failed(key, reason))
+            return key, None
+        return key, equation
+
+    def _refusal(self, equation: Equation) -> str | None:
+        """Tell which constraint an equation breaks, if any."""
+        search = self.search
+        if equation.complexity > search.max_complexity:
+            return "too complex"
+        if search.max_parameters is not None and len(equation.parameters) > search.max_parameters:
+            return "too many parameters"
+        if not search.variable_exponents and _has_variable_exponent(equation.program):
+            return "variable exponent"
+        return None
+
+    def add(self, candidate: Candidate) -> None:
+        """Record a candidate; keep the leaders and the front up to date."""
+        self.candidates[candidate.key] = candidate
+        if candidate.failure is None and np.isfinite(candidate.score):
+            self.leaders.update([_Member(candidate, _Score((candidate.score,)))])
+            both = _ScoreAndSize((candidate.score, candidate.complexity))
+            self.front.update([_Member(candidate, both)])
+
+
+def _has_variable_exponent(program: Program) -> bool:
+    """Tell whether a variable stands in an exponent; exp(x) is a function, not an exponent."""
+    power = operator_code("pow")
+    depends: list[bool] = []
+    for code, a, b in program.nodes.tolist():
+        if code == power and depends[b]:
+            return True
+        inner = code >= POWER
+        depends.append(
+            code == VARIABLE or (inner and (depends[a] or (code != POWER and depends[b])))
+        )
+    return False
+
+
+def _same_equation(first: _Member, second: _Member) -> bool:
+    return first.candidate.key == second.candidate.key
+
+
+def _failed(key: str, reason: str) -> Candidate:
+    return Candidate(key, -np.inf, -np.inf, 0.0, np.inf, 0, 0, reason)
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What a callback is told after every generation."""
+
+    number: int
+    best: Candidate | None
+    record: dict[str, Any] = field(default_factory=dict)
+
+
+Callback = Callable[[Generation], bool | None]
+
+
+def run_evolution(
+    data: Data,
+    *,
+    search: Search | None = None,
+    settings: Settings | None = None,
+    seeds: Sequence[Equation] = (),
+    random_seed: RandomSeed = None,
+    n_jobs: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    checkpoint: str | Path | None = None,
+    verbose: bool = False,
+) -> Evolution:
+    """Search for equations (Section 2.1 and Algorithm 1).
+
+    Parameters
+    ----------
+    data
+        The observations.
+    search, settings
+        Options of the search and of the evidence.
+    seeds
+        Equations that are part of the first population.
+    random_seed
+        Seed or generator: the same seed gives the same result for any number of workers.
+    n_jobs
+        Workers, in the sense of joblib; None follows ``joblib.parallel_config``.
+    callbacks
+        Called after every generation; one that returns True ends the search.
+    checkpoint
+        File to which the state is written after every few generations, and from which the search
+        goes on if it exists.
+    verbose
+        Whether to show progress.
+
+    Returns
+    -------
+    Evolution
+        What was found, also after Ctrl-C.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo, make_data
+    >>> found = run_evolution(
+    ...     make_data(*load_galileo("shelf")),
+    ...     search=Search(operators=("*", "sqrt"), population_size=20, generations=5),
+    ...     random_seed=0,
+    ... )
+    >>> print(found.finalists[0][0])
+    c0*sqrt(H)
+    """
+    run = _Run(data, search or Search(), settings or QUICK, random_seed, n_jobs)
+    if checkpoint is not None and Path(checkpoint).exists():
+        run.restore(load_state(checkpoint, data, run.search, run.settings, run.seed))
+    else:
+        run.start(seeds)
+    with _progress(run, verbose) as show:
+        stopped = run.evolve(callbacks, checkpoint, show)
+    return run.finish(stopped)
+
+
+class _Run:
+    """The state of a search: population, generator, archive, logbook."""
+
+    def __init__(
+        self,
+        data: Data,
+        search: Search,
+        settings: Settings,
+        random_seed: RandomSeed,
+        n_jobs: int | None,
+    ) -> None:
+        self.data, self.search, self.settings = data, search, settings
+        self.started = time.monotonic()
+        self.seed = int(np.random.default_rng(random_seed).integers(2**63))
+        self.rng = np.random.default_rng(self.seed)
+        self.primitives = Primitives(search.operators, data.names, search.max_complexity)
+        self.archive = Archive(data.names, search)
+        self.parallel = Parallel(n_jobs=n_jobs)
+        self.generation = 0
+        self.last_improvement = 0
+        self.history = tools.Logbook()
+        self.population: list[Individual] = []
+        self.seconds = {"variation": 0.0, "algebra": 0.0, "weighing": 0.0}
+        self.toolbox = self._toolbox()
+        self.statistics = self._statistics()
+
+    def _toolbox(self) -> base.Toolbox:
+        """Register our operators: DEAP's own draw from the global random module."""
+        toolbox = base.Toolbox()
+        toolbox.register("individual", random_genome, self.primitives, rng=self.rng)
+        toolbox.register("mate", crossover, rng=self.rng)
+        toolbox.register("mutate", mutate, primitives=self.primitives, rng=self.rng)
+        toolbox.register("distance", distance)
+        decide = (
+            replaces_probabilistically if self.search.fitness == "evidence" else replaces_if_better
+        )
+        toolbox.register("replaces", decide, rng=self.rng)
+        return toolbox
+
+    def _statistics(self) -> tools.MultiStatistics:
+        """Statistics of the population's score, complexity and number of parameters."""
+        candidates = self.archive.candidates
+
+        def score(individual: Individual) -> float:
+            return float(candidates[individual.key].score)
+
+        statistics = tools.MultiStatistics(
+            score=tools.Statistics(score),
+            complexity=tools.Statistics(lambda i: candidates[i.key].complexity),
+            parameters=tools.Statistics(lambda i: candidates[i.key].n_parameters),
+        )
+        statistics.register("mean", _finite_mean)
+        statistics.register("max", max)
+        return statistics
+
+    def start(self, seeds: Sequence[Equation]) -> None:
+        """Make and evaluate the first population."""
+        genomes = [equation_genome(seed, self.primitives, rng=self.rng) for seed in seeds]
+        while len(genomes) < self.search.population_size:
+            genomes.append(self.toolbox.individual())
+        self.population = [Individual(genome) for genome in genomes[: self.search.population_size]]
+        self.evaluate(self.population, deadline=None)
+        self._record()
+
+    def restore(self, state: State) -> None:
+        """Go on where a checkpoint left off."""
+        for candidate in state.candidates:
+            self.archive.add(Candidate(**candidate))
+        self.population = [Individual(genome) for genome in state.genomes]
+        for individual, key in zip(self.population, state.keys, strict=True):
+            individual.key = key
+            individual.fitness.values = (self.archive.candidates[key].score,)
+        self.rng.bit_generator.state = state.rng_state
+        self.generation, self.last_improvement = state.generation, state.last_improvement
+        self.started -= state.elapsed
+        for record in state.history:
+            self.history.record(**record)
+
+    def state(self) -> State:
+        """Everything that decides how the search goes on."""
+        return State(
+            generation=self.generation,
+            last_improvement=self.last_improvement,
+            elapsed=time.monotonic() - self.started,
+            rng_state=self.rng.bit_generator.state,
+            genomes=[individual.genome for individual in self.population],
+            keys=[individual.key for individual in self.population],
+            candidates=[vars(candidate) for candidate in self.archive.candidates.values()],
+            history=list(self.history),
+        )
+
+    def evolve(
+        self, callbacks: Sequence[Callback], checkpoint: str | Path | None, show: Callable[[], None]
+    ) -> str:
+        """Do generations until the budget ends; return the reason."""
+        last_saved = time.monotonic()
+        try:
+            while (reason := self._end()) is None:
+                if not self.step():
+                    return "max_time"
+                show()
+                if checkpoint is not None and time.monotonic() - last_saved > 5.0:
+                    save_state(
+                        checkpoint, self.state(), self.data, self.search, self.settings, self.seed
+                    )
+                    last_saved = time.monotonic()
+                told = Generation(self.generation, self.best, self.history[-1])
+                if any([callback(told) for callback in callbacks]):
+                    reason = "callback"
+                    break
+        except KeyboardInterrupt:
+            reason = "interrupted"
+        if checkpoint is not None:
+            save_state(checkpoint, self.state(), self.data, self.search, self.settings, self.seed)
+        return reason or "generations"
+
+    def _end(self) -> str | None:
+        search = self.search
+        if self.generation >= search.generations:
+            return "generations"
+        if search.max_evaluations is not None and self.n_weighed >= search.max_evaluations:
+            return "max_evaluations"
+        if (
+            search.patience is not None
+            and self.generation - self.last_improvement >= search.patience
+        ):
+            return "patience"
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            return "max_time"
+        return None
+
+    @property
+    def n_weighed(self) -> int:
+        """Number of distinct equations seen."""
+        return len(self.archive.candidates)
+
+    @property
+    def deadline(self) -> float | None:
+        """When to stop, so that weighing the finalists still fits into the time."""
+        if self.search.max_time is None:
+            return None
+        each = self.seconds["weighing"] / max(1, self.n_weighed)
+        finalists = 10.0 * each * self.search.n_finalists
+        return self.started + max(0.5 * self.search.max_time, self.search.max_time - finalists)
+
+    @property
+    def best(self) -> Candidate | None:
+        """The best candidate so far."""
+        return self.archive.leaders[0].candidate if len(self.archive.leaders) else None
+
+    def step(self) -> bool:
+        """Do one generation of crowding; False if time ran out in the middle, which undoes it."""
+        before = self.rng.bit_generator.state
+        best = self.best
+        clock = time.monotonic()
+        order = self.rng.permutation(len(self.population))
+        families = []
+        for first, second in zip(order[::2], order[1::2], strict=True):
+            parents = (int(first), int(second))
+            families.append((parents, self._children(*parents)))
+        self.seconds["variation"] += time.monotonic() - clock
+        children = [child for _, pair in families for child in pair]
+        if not self.evaluate(children, self.deadline):
+            self.rng.bit_generator.state = before
+            return False
+        for parents, pair in families:
+            self._replace(parents, pair)
+        if self.search.refresh is not None and (self.generation + 1) % self.search.refresh == 0:
+            self._refresh()
+        self.generation += 1
+        if self.best is not best and (best is None or self.best.score > best.score):
+            self.last_improvement = self.generation
+        self._record()
+        return True
+
+    def _children(self, first: int, second: int) -> tuple[Individual, Individual]:
+        genomes = (self.population[first].genome, self.population[second].genome)
+        crossed = self.rng.random() < self.search.p_crossover
+        if crossed:
+            genomes = self.toolbox.mate(*genomes)
+        children = []
+        for genome in genomes:
+            # A child of neither kind would only repeat its parent.
+            if not crossed or self.rng.random() < self.search.p_mutation:
+                genome = self.toolbox.mutate(genome)
+            children.append(Individual(genome))
+        return children[0], children[1]
+
+    def _replace(self, parents: tuple[int, int], children: tuple[Individual, Individual]) -> None:
+        old = [self.population[parent] for parent in parents]
+        distances = tuple(
+            self.toolbox.distance(parent.genome, child.genome)
+            for parent in old
+            for child in children
+        )
+        for parent, child in pair_by_distance(distances):
+            scores = (children[child].fitness.values[0], old[parent].fitness.values[0])
+            if self.toolbox.replaces(*scores):
+                self.population[parents[parent]] = children[child]
+
+    def _refresh(self) -> None:
+        """Replace repeated equations by random ones, which are evaluated in the next round."""
+        seen: set[str] = set()
+        newcomers = []
+        for place, individual in enumerate(self.population):
+            if individual.key in seen:
+                newcomers.append(place)
+                self.population[place] = Individual(self.toolbox.individual())
+            seen.add(individual.key)
+        self.evaluate([self.population[place] for place in newcomers], None)
+
+    def evaluate(self, individuals: Sequence[Individual], deadline: float | None) -> bool:
+        """Give every individual its key and score; False if the deadline passed meanwhile."""
+        clock = time.monotonic()
+        new: dict[str, Equation] = {}
+        for individual in individuals:
+            individual.key, equation = self.archive.key_of(individual.genome)
+            if equation is not None:
+                new.setdefault(individual.key, equation)
+        self.seconds["algebra"] += time.monotonic() - clock
+        clock = time.monotonic()
+        done = self._weigh(list(new.items()), deadline)
+        self.seconds["weighing"] += time.monotonic() - clock
+        if done:
+            for individual in individuals:
+                individual.fitness.values = (self.archive.candidates[individual.key].score,)
+        return done
+
+    def _weigh(self, new: list[tuple[str, Equation]], deadline: float | None) -> bool:
+        """Weigh new equations in batches, in parallel; stop between rounds when time is up."""
+        round_size = BATCH * 4 * max(1, self.parallel.n_jobs or 1)
+        for start in range(0, len(new), round_size):
+            if deadline is not None and time.monotonic() > deadline:
+                return False
+            chunk = new[start : start + round_size]
+            batches = [chunk[k : k + BATCH] for k in range(0, len(chunk), BATCH)]
+            tasks = [[(key, equation.program) for key, equation in batch] for batch in batches]
+            results = self.parallel(
+                delayed(_weigh_batch)(
+                    task, self.data, self.settings, self.seed, self.search.fitness
+                )
+                for task in tasks
+            )
+            for batch, evidences in zip(batches, results, strict=True):
+                for (key, equation), evidence in zip(batch, evidences, strict=True):
+                    self.archive.add(_candidate(key, equation, evidence, self.search.fitness))
+        return True
+
+    def _record(self) -> None:
+        """Write one line of the logbook."""
+        chapters = self.statistics.compile(self.population)
+        candidates = [self.archive.candidates[i.key] for i in self.population]
+        self.history.record(
+            generation=self.generation,
+            best=self.best.key if self.best else "",
+            score_best=self.best.score if self.best else -np.inf,
+            score_mean=chapters["score"]["mean"],
+            complexity_best=self.best.complexity if self.best else 0,
+            complexity_mean=chapters["complexity"]["mean"],
+            parameters_mean=chapters["parameters"]["mean"],
+            rmse_best=self.best.rmse if self.best else np.inf,
+            n_distinct=len({i.key for i in self.population}),
+            n_failed=sum(candidate.failure is not None for candidate in candidates),
+            n_candidates=self.n_weighed,
+            cache_hits=self.archive.n_hits,
+            cache_lookups=self.archive.n_lookups,
+            elapsed=time.monotonic() - self.started,
+        )
+
+    def finish(self, stopped: str) -> Evolution:
+        """Weigh the finalists again, with replicates, and rank them."""
+        keys = [member.candidate.key for member in self.archive.leaders[: self.search.n_finalists]]
+        front = sorted(
+            (member.candidate for member in self.archive.front), key=lambda c: c.complexity
+        )
+        keys += [candidate.key for candidate in front if candidate.key not in keys]
+        equations = [Equation(key, self.data.names) for key in keys]
+        settings = replace(
+            self.settings,
+            n_draws=max(self.settings.n_draws, FINALIST.n_draws // 4),
+            n_multistarts=max(self.settings.n_multistarts, FINALIST.n_multistarts),
+            n_replicates=max(self.settings.n_replicates, 2),
+            thorough=True,
+        )
+        evidences = self.parallel(
+            delayed(_weigh_batch)(
+                [(key, equation.program)], self.data, settings, self.seed + 1, "evidence"
+            )
+            for key, equation in zip(keys, equations, strict=True)
+        )
+        pairs = [(e, evidence[0]) for e, evidence in zip(equations, evidences, strict=True)]
+        if self.search.fitness == "evidence":
+            pairs.sort(key=lambda pair: -pair[1].log_q)
+        else:
+            pairs.sort(key=lambda pair: pair[1].rmse)
+        population = tuple(individual.key for individual in self.population)
+        return Evolution(
+            tuple(pairs), tuple(front), population, self.history, self.n_weighed, stopped
+        )
+
+
+def _weigh_batch(
+    tasks: Iterable[tuple[str, Program]], data: Data, settings: Settings, seed: int, fitness: str
+) -> list[Evidence]:
+    """Weigh some equations: what a worker does."""
+    one = weigh if fitness == "evidence" else fit_rmse
+    return [one(program, data, settings, seed_for(key, seed)) for key, program in tasks]
+
+
+def _candidate(key: str, equation: Equation, evidence: Evidence, fitness: str) -> Candidate:
+    score = evidence.log_q if fitness == "evidence" else -evidence.rmse
+    return Candidate(
+        key,
+        float(score),
+        evidence.log_q,
+        evidence.log_q_se,
+        evidence.rmse,
+        evidence.n_parameters,
+        equation.complexity,
+        evidence.failure,
+    )
+
+
+def _finite_mean(values: Sequence[float]) -> float:
+    finite = [value for value in values if np.isfinite(value)]
+    return float(np.mean(finite)) if finite else float("nan")
+
+
+def _progress(run: _Run, verbose: bool) -> Any:
+    """Show generation, best equation, its score, rate and time left."""
+    if not verbose:
+        return nullcontext(lambda: None)
+    return _Display(run)
+
+
+class _Display:
+    """A rich progress bar, for terminal and notebook."""
+
+    def __init__(self, run: _Run) -> None:
+        self.run = run
+        self.progress = Progress(
+            TextColumn("generation {task.completed}/{task.total}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+
+    def __enter__(self) -> Callable[[], None]:
+        self.progress.start()
+        self.task = self.progress.add_task(
+            "", total=self.run.search.generations, completed=self.run.generation
+        )
+        return self.show
+
+    def show(self) -> None:
+        """Bring the line up to date."""
+        run, best = self.run, self.run.best
+        rate = run.n_weighed / max(1e-9, time.monotonic() - run.started)
+        text = f"{best.key[:50]}  {best.score:.2f}  {rate:.0f} equations/s" if best else "searching"
+        self.progress.update(self.task, completed=run.generation, description=text)
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()

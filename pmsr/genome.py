@@ -1,0 +1,449 @@
+"""The acyclic-graph array of Section 2.1: random, crossover, the five mutations, distance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from pmsr.expression import Equation
+from pmsr.operators import (
+    FIRST_OPERATOR,
+    LITERAL,
+    OPERATORS,
+    PARAMETER,
+    POWER,
+    VARIABLE,
+    operator_code,
+)
+
+Rows = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Primitives:
+    """What graphs are made of.
+
+    Parameters
+    ----------
+    operators
+        Names of the allowed operators.
+    variables
+        Names of the columns of X.
+    size
+        Number of rows of every graph, and so the largest complexity.
+    p_parameter
+        Probability that a random leaf is a parameter rather than a variable.
+
+    Examples
+    --------
+    >>> Primitives(("+", "plus"), ("x",))
+    Traceback (most recent call last):
+        ...
+    ValueError: Unknown operator 'plus'. Available: *, +, -, ...
+    """
+
+    operators: tuple[str, ...]
+    variables: tuple[str, ...]
+    size: int = 64
+    p_parameter: float = 0.4
+
+    def __post_init__(self) -> None:
+        for name in self.operators:
+            if name not in OPERATORS:
+                known = ", ".join(sorted(OPERATORS))
+                raise ValueError(f"Unknown operator {name!r}. Available: {known}.")
+        if not self.operators:
+            raise ValueError("At least one operator is needed, got none. Try ('+', '*').")
+        if self.size < 3:
+            raise ValueError(f"A graph needs at least 3 rows, got {self.size!r}.")
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """Node codes of the allowed operators."""
+        return tuple(operator_code(name) for name in self.operators)
+
+
+@dataclass(frozen=True, eq=False)
+class Genome:
+    """An equation as evolution sees it: rows that refer to earlier rows; the last is the result.
+
+    Parameters
+    ----------
+    rows
+        Integers of shape (size, 3), in the code of `program.Program`, except that the entries of
+        a ``PARAMETER`` mean nothing: every such row is a parameter of its own. Most rows are not
+        used; they are material for mutations.
+    literals
+        Numbers that ``LITERAL`` rows refer to; they come from equations that users wrote.
+    """
+
+    rows: Rows
+    literals: tuple[float, ...] = ()
+
+    @property
+    def used(self) -> list[int]:
+        """Rows that the result depends on, itself included, in order.
+
+        Examples
+        --------
+        >>> Genome(np.array([[0, 0, 0], [1, 0, 0], [4, 0, 0]], dtype=np.int32)).used
+        [0, 2]
+        """
+        rows = self.rows.tolist()
+        needed = [False] * len(rows)
+        needed[-1] = True
+        for index in range(len(rows) - 1, -1, -1):
+            if needed[index]:
+                for child in _children(rows[index]):
+                    needed[child] = True
+        return [index for index, need in enumerate(needed) if need]
+
+    @property
+    def complexity(self) -> int:
+        """Number of used rows."""
+        return len(self.used)
+
+    def raw_key(self) -> bytes:
+        """Bytes that graphs share if their used rows are the same, whatever their places.
+
+        A cheap stand-in for the canonical key: what was seen before need not be built again.
+        """
+        place: dict[int, int] = {}
+        compact: list[tuple[int, int, int]] = []
+        numbers: list[float] = []
+        rows = self.rows.tolist()
+        for index in self.used:
+            code, a, b = rows[index]
+            if code == PARAMETER:
+                row = (code, 0, 0)
+            elif code == VARIABLE:
+                row = (code, a, 0)
+            elif code == LITERAL:
+                row = (code, len(numbers), 0)
+                numbers.append(self.literals[a])
+            elif code == POWER:
+                row = (code, place[a], b)
+            else:
+                row = (code, place[a], place[b] if _arity(code) == 2 else 0)
+            place[index] = len(compact)
+            compact.append(row)
+        return np.array(compact, dtype=np.int32).tobytes() + np.array(numbers).tobytes()
+
+    def equation(self, variables: Sequence[str]) -> Equation:
+        """Build the canonical equation of the graph, in parameters c0, c1, ...
+
+        Raises
+        ------
+        ValueError
+            If it is not a real, finite expression, such as x/(x - x).
+
+        Examples
+        --------
+        >>> Genome(np.array([[0, 0, 0], [1, 0, 0], [6, 0, 1]], dtype=np.int32)).equation(["x"])
+        Equation('c0*x', variables=['x'])
+        """
+        built: dict[int, Any] = {}
+        n_parameters = 0
+        rows, operators = self.rows.tolist(), list(OPERATORS.values())
+        for index in self.used:
+            code, a, b = rows[index]
+            if code == VARIABLE:
+                built[index] = sympy.Symbol(variables[a], real=True)
+            elif code == PARAMETER:
+                built[index] = sympy.Symbol(f"c{n_parameters}", real=True)
+                n_parameters += 1
+            elif code == LITERAL:
+                built[index] = _number(self.literals[a])
+            elif code == POWER:
+                built[index] = built[a] ** b
+            else:
+                operator = operators[code - FIRST_OPERATOR]
+                arguments = (built[a], built[b])[: operator.arity]
+                built[index] = operator.sympy(*arguments)
+        names = [f"c{k}" for k in range(n_parameters)]
+        written = Equation.from_sympy(built[self.used[-1]], variables, names)
+        return Equation.from_sympy(written.canonical, variables)
+
+
+def equation_genome(
+    equation: Equation, primitives: Primitives, *, rng: np.random.Generator
+) -> Genome:
+    """Turn an equation into a graph, so that a user's guess can seed a population.
+
+    Parameters
+    ----------
+    equation
+        Any equation in the variables of the primitives.
+    primitives
+        Its operators must suffice; integer powers become products if ``"*"`` is allowed.
+    rng
+        Fills the rows that the equation does not use.
+
+    Raises
+    ------
+    ValueError
+        If the equation needs an operator that is not allowed, or more rows.
+    """
+    program = equation.program
+    rows: list[tuple[int, int, int]] = []
+    place: list[int] = []
+    names = list(OPERATORS)
+    columns = [primitives.variables.index(name) for name in equation.variables]
+    for code, a, b in program.nodes.tolist():
+        if code == VARIABLE:
+            rows.append((code, columns[a], 0))
+        elif code == PARAMETER:
+            rows.append((code, 0, 0))
+        elif code == LITERAL:
+            rows.append((code, a, 0))
+        elif code == POWER:
+            _spell_power(rows, place[a], b, primitives, equation)
+        else:
+            name = names[code - FIRST_OPERATOR]
+            if name not in primitives.operators:
+                raise ValueError(
+                    f"{equation.text!r} needs the operator {name!r}, which is not among "
+                    f"{', '.join(primitives.operators)}. Allow it, or write the guess without it."
+                )
+            rows.append((code, place[a], place[b]))
+        place.append(len(rows) - 1)
+    if len(rows) > primitives.size:
+        raise ValueError(
+            f"{equation.text!r} needs {len(rows)} nodes, more than max_complexity = "
+            f"{primitives.size}. Raise it, or shorten the guess."
+        )
+    genome = random_genome(primitives, rng=rng)
+    table = genome.rows.copy()
+    shift = primitives.size - len(rows)
+    for index, row in enumerate(rows):
+        children = len(_children(row))
+        moved = [
+            row[1] + shift if children > 0 else row[1],
+            row[2] + shift if children > 1 else row[2],
+        ]
+        table[shift + index] = (row[0], *moved)
+    return Genome(table, tuple(program.literals.tolist()))
+
+
+def _spell_power(
+    rows: list[tuple[int, int, int]],
+    base: int,
+    exponent: int,
+    primitives: Primitives,
+    equation: Equation,
+) -> None:
+    """Append an integer power: as products where they are allowed, else as a power."""
+    if "*" in primitives.operators and 2 <= exponent <= 8:
+        times = operator_code("*")
+        rows.append((times, base, base))
+        for _ in range(exponent - 2):
+            rows.append((times, len(rows) - 1, base))
+    elif "pow" in primitives.operators or "*" in primitives.operators:
+        rows.append((POWER, base, exponent))
+    else:
+        raise ValueError(
+            f"{equation.text!r} has the power {exponent}, but neither '*' nor 'pow' is among "
+            f"{', '.join(primitives.operators)}."
+        )
+
+
+def random_genome(primitives: Primitives, *, rng: np.random.Generator) -> Genome:
+    """Draw a graph: rows in sequence, each an operator on earlier rows or a leaf.
+
+    The share of leaves is itself random, so that the graphs differ in size.
+    """
+    p_leaf = rng.uniform(0.1, 0.7)
+    rows = np.empty((primitives.size, 3), dtype=np.int32)
+    for index in range(primitives.size):
+        last = index == primitives.size - 1
+        if index == 0 or (not last and rng.random() < p_leaf):
+            rows[index] = _random_leaf(primitives, rng)
+        else:
+            rows[index] = _random_operator(index, primitives, rng)
+    return Genome(rows)
+
+
+def crossover(first: Genome, second: Genome, *, rng: np.random.Generator) -> tuple[Genome, Genome]:
+    """Swap everything from one random row on: single-point crossover."""
+    cut = int(rng.integers(1, len(first.rows)))
+    children = []
+    for head, tail in ((first, second), (second, first)):
+        rows = np.concatenate([head.rows[:cut], tail.rows[cut:]])
+        literals = head.literals
+        if tail.literals:
+            moved = rows[cut:]
+            moved[moved[:, 0] == LITERAL, 1] += len(literals)
+            literals = literals + tail.literals
+        children.append(Genome(rows, literals))
+    return children[0], children[1]
+
+
+def mutate(genome: Genome, primitives: Primitives, *, rng: np.random.Generator) -> Genome:
+    """Apply one of the five mutations of Section 2.1, each with the same probability."""
+    return MUTATIONS[int(rng.integers(len(MUTATIONS)))](genome, primitives, rng=rng)
+
+
+def mutate_node(genome: Genome, primitives: Primitives, *, rng: np.random.Generator) -> Genome:
+    """Point mutation: another operator on the same arguments, or another leaf."""
+    rows = genome.rows.copy()
+    index = _choose(genome.used, rng)
+    code = int(rows[index, 0])
+    if _arity(code) == 0:
+        rows[index] = _random_leaf(primitives, rng)
+    else:
+        rows[index, 0] = primitives.codes[int(rng.integers(len(primitives.codes)))]
+        if code == POWER:
+            rows[index, 2] = rows[index, 1]
+    return Genome(rows, genome.literals)
+
+
+def mutate_edge(genome: Genome, primitives: Primitives, *, rng: np.random.Generator) -> Genome:
+    """Edge mutation: one argument of a used operator becomes another earlier row."""
+    rows = genome.rows.copy()
+    inner = [index for index in genome.used if _arity(int(rows[index, 0])) > 0]
+    if not inner:
+        return genome
+    index = _choose(inner, rng)
+    place = 1 + int(rng.integers(_arity(int(rows[index, 0]))))
+    rows[index, place] = rng.integers(index)
+    return Genome(rows, genome.literals)
+
+
+def mutate_node_and_edge(
+    genome: Genome, primitives: Primitives, *, rng: np.random.Generator
+) -> Genome:
+    """Node and edge mutation: a used row becomes a random one."""
+    rows = genome.rows.copy()
+    index = _choose(genome.used, rng)
+    if index == 0 or (index < len(rows) - 1 and rng.random() < 0.5):
+        rows[index] = _random_leaf(primitives, rng)
+    else:
+        rows[index] = _random_operator(index, primitives, rng)
+    return Genome(rows, genome.literals)
+
+
+def prune(genome: Genome, primitives: Primitives, *, rng: np.random.Generator) -> Genome:
+    """Prune mutation: a used operator is bypassed; whoever used it uses one of its arguments."""
+    rows = genome.rows.copy()
+    inner = [index for index in genome.used if _arity(int(rows[index, 0])) > 0]
+    if not inner:
+        return genome
+    index = _choose(inner, rng)
+    keep = _choose(_children(rows[index].tolist()), rng)
+    if index == len(rows) - 1:
+        # The result itself: its argument takes its place.
+        rows[index] = rows[keep]
+        return Genome(rows, genome.literals)
+    for later in range(index + 1, len(rows)):
+        arity = _arity(int(rows[later, 0]))
+        for place in range(1, 1 + arity):
+            if rows[later, place] == index:
+                rows[later, place] = keep
+    return Genome(rows, genome.literals)
+
+
+def branch(genome: Genome, primitives: Primitives, *, rng: np.random.Generator) -> Genome:
+    """Branch mutation: a new operator on a used row and something else takes that row's place.
+
+    Used rows move down to make room for the new rows, so that the size stays the same; without
+    room, the graph stays as it is.
+    """
+    used = genome.used
+    n_new = 2
+    if len(used) + n_new > len(genome.rows):
+        return genome
+    compact = _compact(genome)
+    target = int(rng.integers(len(compact)))
+    leaf = _random_leaf(primitives, rng)
+    code = primitives.codes[int(rng.integers(len(primitives.codes)))]
+    other = int(rng.integers(target + 1)) if rng.random() < 0.5 else -1
+    rows: list[tuple[int, int, int]] = []
+    new_place: list[int] = []
+    for index, row in enumerate(compact):
+        arity = _arity(row[0])
+        a = new_place[row[1]] if arity > 0 else row[1]
+        b = new_place[row[2]] if arity > 1 else row[2]
+        rows.append((row[0], a, b))
+        here = len(rows) - 1
+        if index == target:
+            rows.append(leaf)
+            partner = here + 1 if other < 0 else (here if other == target else new_place[other])
+            arguments = (here, partner) if rng.random() < 0.5 else (partner, here)
+            if _arity(code) == 1:
+                arguments = (here, here)
+            rows.append((code, *arguments))
+            here = len(rows) - 1
+        new_place.append(here)
+    shift = len(genome.rows) - len(rows)
+    table = genome.rows.copy()
+    for index, row in enumerate(rows):
+        arity = _arity(row[0])
+        a = row[1] + shift if arity > 0 else row[1]
+        b = row[2] + shift if arity > 1 else row[2]
+        table[shift + index] = (row[0], a, b)
+    return Genome(table, genome.literals)
+
+
+MUTATIONS = (mutate_node, mutate_edge, mutate_node_and_edge, prune, branch)
+
+
+def distance(first: Genome, second: Genome) -> int:
+    """Count the entries in which two graphs differ: how crowding finds the most similar."""
+    return int(np.count_nonzero(first.rows != second.rows))
+
+
+def _compact(genome: Genome) -> list[tuple[int, int, int]]:
+    """Return the used rows only, referring to each other."""
+    place: dict[int, int] = {}
+    compact = []
+    for index in genome.used:
+        code, a, b = genome.rows[index].tolist()
+        arity = _arity(code)
+        compact.append((code, place[a] if arity > 0 else a, place[b] if arity > 1 else b))
+        place[index] = len(compact) - 1
+    return compact
+
+
+def _random_leaf(primitives: Primitives, rng: np.random.Generator) -> tuple[int, int, int]:
+    if not primitives.variables or rng.random() < primitives.p_parameter:
+        return PARAMETER, 0, 0
+    return VARIABLE, int(rng.integers(len(primitives.variables))), 0
+
+
+def _random_operator(
+    index: int, primitives: Primitives, rng: np.random.Generator
+) -> tuple[int, int, int]:
+    code = primitives.codes[int(rng.integers(len(primitives.codes)))]
+    a, b = (int(k) for k in rng.integers(index, size=2))
+    return code, a, b if _arity(code) == 2 else a
+
+
+def _choose(places: Sequence[int], rng: np.random.Generator) -> int:
+    return places[int(rng.integers(len(places)))]
+
+
+def _number(value: float) -> Any:
+    return sympy.Integer(int(value)) if value == int(value) else sympy.Float(value)
+
+
+def _arity(code: int) -> int:
+    if code < FIRST_OPERATOR:
+        return 1 if code == POWER else 0
+    return _operator_arities()[code - FIRST_OPERATOR]
+
+
+def _operator_arities() -> tuple[int, ...]:
+    global _arities
+    if len(_arities) != len(OPERATORS):  # a user added a row
+        _arities = tuple(row.arity for row in OPERATORS.values())
+    return _arities
+
+
+_arities: tuple[int, ...] = ()
+
+
+def _children(row: Sequence[int]) -> tuple[int, ...]:
+    return (row[1], row[2])[: _arity(row[0])]
