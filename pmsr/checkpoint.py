@@ -83,10 +83,11 @@ def load_state(
         If the file is not a checkpoint, has another format, or belongs to another run.
     """
     try:
-        with np.load(Path(path), allow_pickle=False) as file:
+        # An open stream: np.load leaves a file that is no archive open.
+        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             header = json.loads(file["header"].tobytes().decode())
             rows = file["rows"]
-    except (OSError, ValueError, KeyError, BadZipFile, EOFError) as error:
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile, EOFError) as error:
         raise ValueError(f"{path} is not a checkpoint of pmsr, or is damaged: {error}.") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else None

@@ -32,6 +32,7 @@ from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
 
 N_LEADERS = 100  # size of the hall of fame
 BATCH = 4  # equations that a worker weighs before it reports back
+SAVE_SECONDS = 5.0  # between checkpoints
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,13 @@ class Evolution:
     stopped: str
 
 
-class _Score(base.Fitness):  # type: ignore[misc]
+class _Score(base.Fitness):
     """DEAP's fitness, defined here because ``creator.create`` writes into module globals."""
 
     weights = (1.0,)
 
 
-class _ScoreAndSize(base.Fitness):  # type: ignore[misc]
+class _ScoreAndSize(base.Fitness):
     weights = (1.0, -1.0)
 
 
@@ -366,7 +367,7 @@ class _Run:
                 if not self.step():
                     return "max_time"
                 show()
-                if checkpoint is not None and time.monotonic() - last_saved > 5.0:
+                if checkpoint is not None and time.monotonic() - last_saved > SAVE_SECONDS:
                     save_state(
                         checkpoint, self.state(), self.data, self.search, self.settings, self.seed
                     )
@@ -435,7 +436,7 @@ class _Run:
         if self.search.refresh is not None and (self.generation + 1) % self.search.refresh == 0:
             self._refresh()
         self.generation += 1
-        if self.best is not best and (best is None or self.best.score > best.score):
+        if best is not self.best:
             self.last_improvement = self.generation
         self._record()
         return True

@@ -147,12 +147,11 @@ class Equation:
     @cached_property
     def latex(self) -> str:
         """LaTeX without dollar signs."""
-        names = (*self.variables, *self.parameters)
-        return str(
-            sympy.latex(
-                self.expression, symbol_names={real_symbol(n): _latex_name(n) for n in names}
-            )
-        )
+        # SymPy prints in the order of the alphabet, in which "!" comes first.
+        leading = {real_symbol(name): real_symbol("!" + name) for name in self.parameters}
+        names = {leading[real_symbol(name)]: _latex_name(name) for name in self.parameters}
+        names |= {real_symbol(name): _latex_name(name) for name in self.variables}
+        return str(sympy.latex(settle(self.expression, leading), symbol_names=names))
 
     def __str__(self) -> str:
         names: dict[Any, str] = {

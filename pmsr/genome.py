@@ -161,8 +161,8 @@ class Genome:
                 built[index] = built[a] ** b
             else:
                 operator = operators[code - FIRST_OPERATOR]
-                arguments = (built[a], built[b])[: operator.arity]
-                built[index] = operator.sympy(*arguments)
+                arguments = (a, b)[: operator.arity]
+                built[index] = operator.sympy(*(built[argument] for argument in arguments))
         names = [f"c{k}" for k in range(n_parameters)]
         written = Equation.from_sympy(built[self.used[-1]], variables, names)
         return Equation.from_sympy(written.canonical, variables)

@@ -149,6 +149,8 @@ def table_fingerprint() -> int:
     return int.from_bytes(digest.digest(), "big")
 
 
+BUILT_IN = table_fingerprint()  # of the rows above, before a user adds any
+
 _jit = njit(error_model="numpy", nogil=True)
 
 

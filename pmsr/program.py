@@ -16,6 +16,7 @@ from pytensor.link.numba.dispatch import numba_funcify
 from pytensor.tensor.type import TensorType
 
 from pmsr.operators import (
+    BUILT_IN,
     FIRST_OPERATOR,
     LITERAL,
     OPERATORS,
@@ -177,14 +178,14 @@ def parameter_free_values(program: Program, X: Floats) -> dict[int, Floats]:
     points = X[:BLOCK]
     table = np.empty((len(program.nodes), len(points)))
     theta = np.empty((1, program.n_parameters))
-    _run(_sweep, program.nodes, program.literals, theta, points, len(points), table, which)
+    _run("_sweep", program.nodes, program.literals, theta, points, len(points), table, which)
     return {int(node): table[node] for node in np.flatnonzero(which)}
 
 
 def evaluate_table(nodes: NDArray[np.int32], literals: Floats, theta: Floats, X: Floats) -> Floats:
     """Like `evaluate`, on the bare table."""
     values = np.empty((len(theta), len(X)))
-    _run(_values, nodes, literals, np.ascontiguousarray(theta), X, values)
+    _run("_values", nodes, literals, np.ascontiguousarray(theta), X, values)
     return values
 
 
@@ -194,19 +195,27 @@ def evaluate_table_jacobian(
     """Like `evaluate_jacobian`, on the bare table."""
     values = np.empty((len(theta), len(X)))
     jacobian = np.empty((len(theta), theta.shape[1], len(X)))
-    _run(_jacobian, nodes, literals, np.ascontiguousarray(theta), X, values, jacobian)
+    _run("_jacobian", nodes, literals, np.ascontiguousarray(theta), X, values, jacobian)
     return values, jacobian
 
 
-def _run(kernel: Any, *arguments: Any) -> None:
-    """Call a compiled kernel; compile it anew if it was made for another table of operators."""
+def _run(name: str, *arguments: Any) -> None:
+    """Call a compiled kernel; compile all anew if it was made for another table of operators."""
+    if globals()[name](*arguments) != table_fingerprint():
+        _compile_anew()
+        globals()[name](*arguments)
+
+
+def _compile_anew() -> None:
+    """Link today's rows. Kernels with a user's rows stay out of the cache that all share."""
     global _apply, _push, _linked
-    if kernel(*arguments) != table_fingerprint():
-        if _linked != table_fingerprint():
-            _apply, _push, _linked = compile_values(), compile_derivatives(), table_fingerprint()
-        for stale in (_sweep, _backward, _values, _jacobian):
-            stale.recompile()
-        kernel(*arguments)
+    if _linked != table_fingerprint():
+        _apply, _push, _linked = compile_values(), compile_derivatives(), table_fingerprint()
+    for name in ("_sweep", "_backward", "_values", "_jacobian"):
+        if table_fingerprint() == BUILT_IN:
+            globals()[name].recompile()
+        else:
+            globals()[name] = njit(error_model="numpy", nogil=True)(globals()[name].py_func)
 
 
 _apply, _push, _linked = compile_values(), compile_derivatives(), table_fingerprint()
@@ -466,3 +475,7 @@ def _compute_once(op: _ProgramOp) -> None:
     """Bring the kernel up to date with the table, which compiled graphs cannot check."""
     one = Program.of([(LITERAL, 0, 0)], [1.0], 0)
     op.compute(one.nodes, one.literals, np.empty((1, 0)), np.empty((1, 0)))
+
+
+if _linked != BUILT_IN:  # rows were added before this module was imported
+    _compile_anew()

@@ -298,7 +298,7 @@ class Search:
     n_finalists: int = 20
 
     def __post_init__(self) -> None:
-        if isinstance(self.operators, str):
+        if isinstance(self.operators, str):  # type: ignore[unreachable]  # users may do it
             raise ValueError(f"operators must be a sequence of names, got {self.operators!r}.")
         object.__setattr__(self, "operators", tuple(self.operators))
         _check_choice("fitness", self.fitness, ("evidence", "rmse"))

@@ -1,0 +1,208 @@
+import os
+import random  # noqa: TID251
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from pmsr.checkpoint import load_state
+from pmsr.data import load_galileo, make_data, make_sine
+from pmsr.evolution import Archive, run_evolution
+from pmsr.expression import Equation
+from pmsr.genome import Primitives, equation_genome
+from pmsr.settings import QUICK, Search
+
+SHELF = make_data(*load_galileo("shelf"))
+SMALL = Search(operators=("+", "*", "sqrt"), population_size=16, generations=6, n_finalists=4)
+
+
+def summary(found):
+    """All that must be the same: equations, log q to the last bit, population."""
+    finalists = [(str(equation), evidence.log_q.hex()) for equation, evidence in found.finalists]
+    records = [
+        {k: v for k, v in r.items() if k != "elapsed" and "cache" not in k} for r in found.history
+    ]
+    return finalists, found.population, found.front, repr(records)
+
+
+def test_galileos_law_is_found():
+    found = run_evolution(SHELF, search=SMALL, random_seed=0)
+    assert str(found.finalists[0][0]) == "c0*sqrt(H)"
+    assert found.stopped == "generations"
+
+
+def test_the_same_seed_gives_the_same_search_and_another_another():
+    first, second, third = (run_evolution(SHELF, search=SMALL, random_seed=s) for s in (1, 1, 2))
+    assert summary(first) == summary(second)
+    assert summary(first) != summary(third)
+
+
+@pytest.mark.slow
+def test_the_number_of_workers_does_not_matter():
+    one = run_evolution(SHELF, search=SMALL, random_seed=1, n_jobs=1)
+    two = run_evolution(SHELF, search=SMALL, random_seed=1, n_jobs=2)
+    assert summary(one) == summary(two)
+
+
+def test_a_resumed_search_ends_like_an_uninterrupted_one(tmp_path):
+    whole = run_evolution(SHELF, search=SMALL, random_seed=3)
+    path = tmp_path / "run.npz"
+    half = Search(**{**vars(SMALL), "generations": 3})
+    run_evolution(SHELF, search=half, random_seed=3, checkpoint=path)
+    resumed = run_evolution(SHELF, search=SMALL, random_seed=3, checkpoint=path)
+    assert summary(resumed) == summary(whole)
+
+
+RUN_UNTIL_KILLED = """
+import sys
+from pmsr.data import load_galileo, make_data
+from pmsr.evolution import run_evolution
+from pmsr.settings import Search
+search = Search(operators=("+", "*", "sqrt"), population_size=16, generations=100_000)
+import pmsr.evolution
+pmsr.evolution.SAVE_SECONDS = 0.0
+data = make_data(*load_galileo("shelf"))
+run_evolution(data, search=search, random_seed=3, checkpoint=sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_search_resumes(tmp_path):
+    path = tmp_path / "run.npz"
+    process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", RUN_UNTIL_KILLED, str(path)])
+    for _ in range(600):
+        time.sleep(0.1)
+        if path.exists():
+            break
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    seed = int(np.random.default_rng(3).integers(2**63))
+    reached = load_state(path, SHELF, SMALL, QUICK, seed).generation
+    longer = Search(**{**vars(SMALL), "generations": reached + 3})
+    resumed = run_evolution(SHELF, search=longer, random_seed=3, checkpoint=path)
+    whole = run_evolution(SHELF, search=longer, random_seed=3)
+    assert summary(resumed) == summary(whole)
+
+
+def test_budgets_end_the_search():
+    found = run_evolution(
+        SHELF, search=Search(**{**vars(SMALL), "max_evaluations": 20}), random_seed=0
+    )
+    assert found.stopped == "max_evaluations"
+    patient = Search(**{**vars(SMALL), "generations": 500, "patience": 3})
+    assert run_evolution(SHELF, search=patient, random_seed=0).stopped == "patience"
+    started = time.monotonic()
+    timed = Search(**{**vars(SMALL), "generations": 10**6, "max_time": 4.0})
+    found = run_evolution(SHELF, search=timed, random_seed=0)
+    assert found.stopped == "max_time"
+    assert time.monotonic() - started < 4.0 * 1.05 + 0.3
+
+
+def test_callbacks_see_every_generation_and_may_stop():
+    seen = []
+
+    def stop_at_three(generation):
+        seen.append((generation.number, generation.best.key))
+        return generation.number == 3
+
+    found = run_evolution(SHELF, search=SMALL, random_seed=0, callbacks=[stop_at_three])
+    assert [number for number, _ in seen] == [1, 2, 3]
+    assert found.stopped == "callback"
+
+
+def test_ctrl_c_returns_what_was_found():
+    def interrupt(generation):
+        if generation.number == 2:
+            raise KeyboardInterrupt
+
+    found = run_evolution(SHELF, search=SMALL, random_seed=0, callbacks=[interrupt])
+    assert found.stopped == "interrupted" and found.finalists
+
+
+def test_the_conventional_engine_minimises_the_error():
+    X, y = make_sine(n_points=20, sigma=0.3, random_seed=0)
+    search = Search(
+        operators=("+", "-", "*"), population_size=20, generations=10, fitness="rmse", n_finalists=3
+    )
+    found = run_evolution(make_data(X, y), search=search, random_seed=0)
+    errors = [record["rmse_best"] for record in found.history]
+    assert np.all(np.diff(errors) <= 0.0) and errors[-1] < errors[0]
+    assert [e.rmse for _, e in found.finalists] == sorted(e.rmse for _, e in found.finalists)
+
+
+def test_finalists_are_distinct_and_ranked():
+    found = run_evolution(SHELF, search=SMALL, random_seed=4)
+    keys = [equation.key for equation, _ in found.finalists]
+    assert len(set(keys)) == len(keys)
+    log_q = [evidence.log_q for _, evidence in found.finalists]
+    assert log_q == sorted(log_q, reverse=True)
+    sizes = [candidate.complexity for candidate in found.front]
+    scores = [candidate.score for candidate in found.front]
+    assert sizes == sorted(sizes) and scores == sorted(scores)
+
+
+def test_a_guess_takes_part():
+    guess = Equation("c0*sqrt(H) + c1*H", ["H"])
+    search = Search(**{**vars(SMALL), "generations": 0})
+    found = run_evolution(SHELF, search=search, seeds=[guess], random_seed=0)
+    assert guess.key in found.population
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "reason"),
+    [
+        (dict(max_parameters=1), "c0 + c1*H", "too many parameters"),
+        (dict(max_complexity=5), "c0*H + c1*H*H", "too complex"),
+        (dict(variable_exponents=False), "c0**H", "variable exponent"),
+        (dict(variable_exponents=False), "c0**sqrt(H)", "variable exponent"),
+    ],
+)
+def test_constraints_refuse(option, text, reason):
+    operators = ("+", "*", "pow", "sqrt")
+    search = Search(operators=operators, **option)
+    archive = Archive(("H",), search)
+    genome = equation_genome(
+        Equation(text, ["H"]), Primitives(operators, ("H",)), rng=np.random.default_rng(0)
+    )
+    key, equation = archive.key_of(genome)
+    assert equation is None and archive.candidates[key].failure == reason
+
+
+def test_exponents_without_variables_are_allowed():
+    operators = ("+", "*", "pow", "sqrt")
+    archive = Archive(("H",), Search(operators=operators))
+    genome = equation_genome(
+        Equation("c0*H**c1", ["H"]), Primitives(operators, ("H",)), rng=np.random.default_rng(0)
+    )
+    assert archive.key_of(genome)[1] is not None
+
+
+def test_the_archive_knows_what_it_has_seen():
+    archive = Archive(("H",), SMALL)
+    primitives = Primitives(SMALL.operators, ("H",))
+    for text in ("c0*H + c1", "c1 + H*c0"):
+        genome = equation_genome(Equation(text, ["H"]), primitives, rng=np.random.default_rng(0))
+        key, equation = archive.key_of(genome)
+        assert key == Equation("c0 + c1*H", ["H"]).key
+        if equation is not None:
+            archive._keys.clear()
+    assert archive.n_lookups == 2
+
+
+def test_no_global_random_state_is_used():
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    before = (random.getstate(), np.random.get_state()[1].tolist())  # noqa: NPY002
+    run_evolution(SHELF, search=Search(**{**vars(SMALL), "generations": 1}), random_seed=0)
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
+
+
+def test_progress_can_be_shown(capsys):
+    run_evolution(
+        SHELF, search=Search(**{**vars(SMALL), "generations": 2}), random_seed=0, verbose=True
+    )
+    assert "generation" in capsys.readouterr().out
