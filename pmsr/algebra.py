@@ -54,16 +54,27 @@ def apply_operator(name: str, *arguments: Any) -> Any:
 
 def _absolute(argument: Any) -> Any:
     """Return abs(argument), without an excursion to where the argument is complex."""
-    real, positive, unknown = [], [], []
+    real: list[Any] = []
+    outside: list[Any] = []
     for factor in Mul.make_args(argument):
-        base = factor.base if factor.is_Pow and factor.exp.is_Integer else factor
-        if isinstance(factor, sympy.exp):
-            positive.append(factor)
+        base, exponent = (factor.base, factor.exp) if factor.is_Pow else (factor, sympy.S.One)
+        if _is_nonnegative(factor):
+            outside.append(factor)
+        elif exponent.is_Integer and base.is_extended_real:
+            real.append(factor)
+        elif exponent.is_Integer:
+            outside.append(Pow(sympy.Abs(base, evaluate=False), exponent))
         else:
-            (real if base.is_extended_real else unknown).append(factor)
-    if unknown:
-        positive.append(sympy.Abs(Mul(*unknown), evaluate=False))
-    return Mul(*positive, sympy.Abs(Mul(*real)))
+            outside.append(sympy.Abs(factor, evaluate=False))
+    return Mul(*outside, sympy.Abs(Mul(*real)))
+
+
+def _is_nonnegative(factor: Any) -> bool:
+    """Tell whether a factor is zero or positive wherever it is real: exp(x), x**2, sqrt(x)."""
+    if not factor.is_Pow:
+        return isinstance(factor, sympy.exp | sympy.Abs)
+    is_odd = factor.exp.is_Integer and factor.exp.p % 2
+    return (factor.exp.is_number and not is_odd) or _is_nonnegative(factor.base)
 
 
 def without_cot(expression: Any) -> Any:

@@ -27,7 +27,12 @@ from pmsr.genome import (
 )
 from pmsr.operators import POWER, VARIABLE, operator_code
 from pmsr.program import Program
-from pmsr.selection import pair_by_distance, replaces_if_better, replaces_probabilistically
+from pmsr.selection import (
+    pair_by_distance,
+    replaces_if_better,
+    replaces_probabilistically,
+    simplest_close,
+)
 from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
 
 N_LEADERS = 100  # size of the hall of fame
@@ -40,7 +45,7 @@ class Candidate:
     """One distinct equation that the search has seen, with its evidence."""
 
     key: str
-    score: float  # log q, or the negative RMSE; larger is better
+    score: float  # log q less two standard errors, or the negative RMSE; larger is better
     log_q: float
     log_q_se: float
     rmse: float
@@ -75,6 +80,18 @@ class Evolution:
     history: tools.Logbook
     n_candidates: int
     stopped: str
+
+    @property
+    def winner(self) -> Equation:
+        """The simplest finalist whose evidence is close to the best one's."""
+        equations, evidences = zip(*self.finalists, strict=True)
+        place = simplest_close(
+            [evidence.log_q for evidence in evidences],
+            [evidence.log_q_se for evidence in evidences],
+            [equation.complexity for equation in equations],
+            [len(equation.parameters) for equation in equations],
+        )
+        return equations[place]
 
 
 class _Score(base.Fitness):
@@ -253,7 +270,7 @@ def run_evolution(
     ...     search=Search(operators=("*", "sqrt"), population_size=20, generations=5),
     ...     random_seed=0,
     ... )
-    >>> print(found.finalists[0][0])
+    >>> print(found.winner)
     c0*sqrt(H)
     """
     run = _Run(data, search or Search(), settings or QUICK, random_seed, n_jobs)
@@ -558,7 +575,7 @@ class _Run:
         )
         pairs = [(e, evidence[0]) for e, evidence in zip(equations, evidences, strict=True)]
         if self.search.fitness == "evidence":
-            pairs.sort(key=lambda pair: -pair[1].log_q)
+            pairs.sort(key=lambda pair: 2 * pair[1].log_q_se - pair[1].log_q)
         else:
             pairs.sort(key=lambda pair: pair[1].rmse)
         population = tuple(individual.key for individual in self.population)
@@ -576,7 +593,8 @@ def _weigh_batch(
 
 
 def _candidate(key: str, equation: Equation, evidence: Evidence, fitness: str) -> Candidate:
-    score = evidence.log_q if fitness == "evidence" else -evidence.rmse
+    # Two standard errors below: the best of many noisy estimates would be the noisiest.
+    score = evidence.log_q - 2 * evidence.log_q_se if fitness == "evidence" else -evidence.rmse
     return Candidate(
         key,
         float(score),

@@ -165,7 +165,9 @@ class Genome:
                 built[index] = operator.sympy(*(built[argument] for argument in arguments))
         names = [f"c{k}" for k in range(n_parameters)]
         written = Equation.from_sympy(built[self.used[-1]], variables, names)
-        return Equation.from_sympy(written.canonical, variables)
+        canonical = Equation.from_sympy(written.canonical, variables)
+        canonical.__dict__["key"] = written.key  # a canonical form's key is its own
+        return canonical
 
 
 def equation_genome(

@@ -4,8 +4,6 @@ import json
 import math
 import warnings
 from collections.abc import Sequence
-from copy import copy
-from functools import cache
 from importlib.metadata import version
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,12 +18,11 @@ from threadpoolctl import threadpool_limits
 from pmsr.data import Data, make_data
 from pmsr.evidence import make_target, seed_for, weigh
 from pmsr.expression import Equation
-from pmsr.model import make_template
 from pmsr.multistart import Fit, FitError
 from pmsr.program import evaluate, evaluate_jacobian
 from pmsr.proposal import Target, log_kernel, narrow
 from pmsr.settings import RandomSeed, Settings
-from pmsr.smc import FractionalKernel
+from pmsr.smc import run_kernel
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -188,13 +185,7 @@ def _sample(
 
 def _run_chain(target: Target, draws: int, n_draws: int, rng: np.random.Generator) -> _Chain:
     """Run the kernel to the posterior and keep the statistics of every stage."""
-    kernel = copy(_prototype(target.fit.program.n_parameters))
-    kernel.target, kernel.draws, kernel.n_draws = target, draws, n_draws
-    kernel.initialize(None, rng)
-    stages = []
-    while kernel.beta < 1.0:
-        kernel.update_beta_and_weights()
-        stages.append(kernel.step())
+    kernel = run_kernel(target, n_draws=n_draws, n_particles=draws, rng=rng, to_posterior=True)
     # In the kernel's order the parts of the proposal, and so the draws, would be sorted. Families
     # stay together: what siblings share must show in the autocorrelation.
     ancestors = kernel.resampling_indexes
@@ -203,16 +194,10 @@ def _run_chain(target: Target, draws: int, n_draws: int, rng: np.random.Generato
     return _Chain(
         theta,
         np.exp(kernel.log_sigma[order]),
-        stages,
+        kernel.stages,
         kernel.log_z_gamma,
         kernel.log_marginal_likelihood,
     )
-
-
-@cache
-def _prototype(n_parameters: int) -> FractionalKernel:
-    """PyMC's constructor compiles, so one kernel for each number of parameters is made."""
-    return FractionalKernel(model=make_template(n_parameters).model)
 
 
 def _sample_constant(

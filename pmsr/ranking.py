@@ -12,6 +12,7 @@ import pandas as pd
 from pmsr.data import Data, make_data
 from pmsr.evidence import Evidence, seed_for, weigh
 from pmsr.expression import Equation
+from pmsr.selection import simplest_close
 from pmsr.settings import FINALIST, RandomSeed, Settings
 
 
@@ -163,14 +164,10 @@ def parsimonious(table: pd.DataFrame) -> str:
     >>> parsimonious(pd.DataFrame(rows, index=["long", "short", "wrong"], columns=columns))
     'short'
     """
-    found = table[np.isfinite(table["log_q"])]
-    if found.empty:
+    if not np.isfinite(table["log_q"]).any():
         raise ValueError("No equation could be weighed. The column failure says why.")
-    best = found.loc[found["log_q"].idxmax()]
-    margin = 2.0 * np.hypot(found["log_q_se"], best["log_q_se"])
-    close = found[best["log_q"] - found["log_q"] <= np.maximum(1.0, margin)]
-    order = ["complexity", "parameters", "log_q"]
-    return str(close.sort_values(order, ascending=[True, True, False], kind="stable").index[0])
+    columns = (table[name] for name in ("log_q", "log_q_se", "complexity", "parameters"))
+    return str(table.index[simplest_close(*(column.tolist() for column in columns))])
 
 
 def _read_equations(equations: Any, data: Data) -> dict[str, Equation]:

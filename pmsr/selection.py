@@ -1,6 +1,6 @@
-"""Replacement in crowding, on plain numbers: Algorithm 1, and its conventional counterpart."""
+"""Decisions on plain numbers: Algorithm 1, its conventional counterpart, and the winner shown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.special import expit
@@ -78,3 +78,41 @@ def pair_by_distance(
     if distances[0] + distances[3] <= distances[1] + distances[2]:
         return (0, 0), (1, 1)
     return (0, 1), (1, 0)
+
+
+def simplest_close(
+    log_q: Sequence[float],
+    log_q_se: Sequence[float],
+    complexity: Sequence[int],
+    n_parameters: Sequence[int],
+) -> int:
+    """Place of the simplest equation that the data do not clearly reject.
+
+    Parameters
+    ----------
+    log_q, log_q_se
+        Evidence and its standard error; failed equations have ``-inf``.
+    complexity, n_parameters
+        What counts as simple: first the complexity, then the parameters, then the evidence.
+
+    Returns
+    -------
+    int
+        Among those within one nat of the best, or within two standard errors of the difference
+        where these are larger.
+
+    Examples
+    --------
+    >>> simplest_close([-10.0, -10.7, -12.0], [0.01] * 3, [9, 4, 3], [2, 1, 1])
+    1
+    """
+    values, errors = np.asarray(log_q, dtype=float), np.asarray(log_q_se, dtype=float)
+    if not np.isfinite(values).any():
+        raise ValueError("No equation could be weighed: every log_q is -inf.")
+    # A value that is not known to two nats cannot set the standard for the others.
+    known = np.where(errors < 1.0, values, -np.inf)
+    best = int(np.argmax(known if np.isfinite(known).any() else values))
+    margin = np.maximum(1.0, 2.0 * np.hypot(errors, errors[best]))
+    close = [k for k in range(len(values)) if values[best] - values[k] <= margin[k]]
+    trusted = [k for k in close if errors[k] < 1.0] or close
+    return min(trusted, key=lambda k: (complexity[k], n_parameters[k], -values[k]))
