@@ -19,6 +19,8 @@ from pmsr.smc import FractionalKernel, run_kernel
 
 Floats = NDArray[np.float64]
 
+# A search does not sample equations that are this many nats worse than a constant.
+HOPELESS = 10.0
 _NOWHERE_FINITE = "never finite: the equation is not finite on the data"
 
 
@@ -208,6 +210,16 @@ def _weigh_fitted(
         np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(1 + settings.n_replicates)
     )
     target = make_target(program, data, settings, rng=rng_fit)
+    fitted = replace(
+        failed,
+        rank=len(target.fit.free),
+        theta=target.fit.theta,
+        rmse=float(np.sqrt(target.fit.minima[0].sse / len(data.y))),
+    )
+    if not settings.thorough:
+        log_q = linear_log_q(target)
+        if log_q < _constant_log_q(data, settings) - HOPELESS:
+            return replace(fitted, log_q=log_q, log_q_se=1.0)
     runs = [
         run_kernel(
             target,
@@ -224,17 +236,43 @@ def _weigh_fitted(
         phi: float(np.mean([run.half_shares[phi] for run in runs])) for phi in (target.gamma, 1.0)
     }
     return replace(
-        failed,
+        fitted,
         log_q=log_z - log_z_gamma,
         log_q_se=log_q_se,
         log_z_gamma=log_z_gamma,
         log_z=log_z,
-        rank=len(target.fit.free),
-        theta=target.fit.theta,
-        rmse=float(np.sqrt(target.fit.minima[0].sse / len(data.y))),
         prior_sensitivity=float(np.log(shares[1.0]) - np.log(shares[target.gamma])),
         pareto_k=float(max(run.pareto_k for run in runs)),
     )
+
+
+def linear_log_q(target: Target) -> float:
+    r"""Log q that a linear equation with the same rank and squared error would have.
+
+    Its integral over theta is known, so that only that over log sigma remains; for most equations
+    of a search it is within a nat of the truth.
+    """
+    n, chart, gamma = len(target.data.y), target.charts[0], target.gamma
+    masses = [target.log_sigma(chart, phi).log_mass for phi in (1.0, gamma)]
+    return float(
+        masses[0]
+        - masses[1]
+        + 0.5 * len(chart.theta) * np.log(gamma)
+        - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
+    )
+
+
+def _constant_log_q(data: Data, settings: Settings) -> float:
+    """Return `linear_log_q` of the equation c0."""
+    n, gamma = len(data.y), settings.resolve_gamma(len(data.y), 1)
+    sse = float(np.var(data.y) * n)
+    low, high = np.log(settings.sigma_bounds(data.y))
+    integrals = [
+        log_sigma_integral(2 - settings.sigma_power - phi * n, phi * sse / 2.0, low, high)
+        for phi in (1.0, gamma)
+    ]
+    constant = 0.5 * np.log(gamma) - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
+    return float(integrals[0] - integrals[1] + constant)
 
 
 def _pool(runs: list[FractionalKernel]) -> tuple[float, float, float]:

@@ -459,16 +459,14 @@ class _Run:
         return True
 
     def _children(self, first: int, second: int) -> tuple[Individual, Individual]:
+        """Cross two parents and mutate their children, each with its probability."""
         genomes = (self.population[first].genome, self.population[second].genome)
-        crossed = self.rng.random() < self.search.p_crossover
-        if crossed:
+        if self.rng.random() < self.search.p_crossover:
             genomes = self.toolbox.mate(*genomes)
         children = []
         for genome in genomes:
-            # A child of neither kind would only repeat its parent.
-            if not crossed or self.rng.random() < self.search.p_mutation:
-                genome = self.toolbox.mutate(genome)
-            children.append(Individual(genome))
+            mutated = self.rng.random() < self.search.p_mutation
+            children.append(Individual(self.toolbox.mutate(genome) if mutated else genome))
         return children[0], children[1]
 
     def _replace(self, parents: tuple[int, int], children: tuple[Individual, Individual]) -> None:

@@ -15,7 +15,7 @@ from pmsr.program import Program, evaluate, evaluate_jacobian, parameter_free_va
 
 Floats = NDArray[np.float64]
 
-N_SCREENED = 32  # random points that compete to be starts
+N_SCREENED = 8  # random points that compete for each start
 N_STEPS = 8  # of their common descent
 N_THIN = 1000  # observations that the descent looks at
 HOPELESS = 100.0  # a start with this many times the best one's error is not worth an optimisation
@@ -167,8 +167,8 @@ def _find_minima(
     if curved or len(data.y) < program.n_parameters:
         scales = natural_scales(program, data)
     if curved:
-        starts = np.zeros((N_SCREENED, program.n_parameters))
-        shape = (N_SCREENED, len(curved))
+        shape = (N_SCREENED * n_multistarts, len(curved))
+        starts = np.zeros((shape[0], program.n_parameters))
         sizes = scales[curved] * np.exp(SPREAD * rng.standard_normal(shape))
         starts[:, curved] = sizes * rng.choice([-1.0, 1.0], size=shape)
     else:

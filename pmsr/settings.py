@@ -293,7 +293,7 @@ class Search:
     variable_exponents: bool = False
     fitness: Literal["evidence", "rmse"] = "evidence"
     p_crossover: float = 0.4
-    p_mutation: float = 0.8
+    p_mutation: float = 0.4
     refresh: int | None = 20
     n_finalists: int = 20
 

@@ -6,12 +6,20 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from exact import brute_force_log_q, linear_log_q
+from exact import brute_force_log_q
+from exact import linear_log_q as exact_log_q
 
 from pmsr.data import load_galileo, make_data, make_sine
-from pmsr.evidence import compute_evidence, log_sigma_integral, make_target, seed_for, weigh
+from pmsr.evidence import (
+    compute_evidence,
+    linear_log_q,
+    log_sigma_integral,
+    make_target,
+    seed_for,
+    weigh,
+)
 from pmsr.expression import Equation
-from pmsr.settings import FINALIST, Settings
+from pmsr.settings import FINALIST, QUICK, Settings
 
 
 def polynomial(order):
@@ -33,7 +41,7 @@ def test_evidence_matches_the_closed_form_of_a_linear_model(order, prior):
     X, y = make_sine(n_points=20, sigma=0.3, random_seed=order)
     settings = Settings(sigma_prior=prior)
     design = X.to_numpy() ** np.arange(order + 1)
-    exact = linear_log_q(design, y.to_numpy(), settings)
+    exact = exact_log_q(design, y.to_numpy(), settings)
     values = log_qs(polynomial(order), X, y, settings, 10)
     assert values.std() < 0.12
     assert abs(values.mean() - exact) < 0.03 + 3 * values.std(ddof=1) / np.sqrt(10)
@@ -42,7 +50,7 @@ def test_evidence_matches_the_closed_form_of_a_linear_model(order, prior):
 @pytest.mark.parametrize("order", [2, 6])
 def test_finalists_are_weighed_four_times_as_precisely(order):
     X, y = make_sine(n_points=20, sigma=0.1, random_seed=3)
-    exact = linear_log_q(X.to_numpy() ** np.arange(order + 1), y.to_numpy(), FINALIST)
+    exact = exact_log_q(X.to_numpy() ** np.arange(order + 1), y.to_numpy(), FINALIST)
     values = log_qs(polynomial(order), X, y, FINALIST, 5)
     assert values.std() < 0.04
     assert abs(values.mean() - exact) < 0.01 + 3 * values.std(ddof=1) / np.sqrt(5)
@@ -179,7 +187,7 @@ def test_a_failure_is_a_value_with_a_reason(text, reason):
 def test_prior_sensitivity_tells_what_halved_bounds_would_do():
     X, y = make_sine(n_points=20, sigma=0.5, random_seed=2)
     design = X.to_numpy() ** np.arange(4)
-    exact = [linear_log_q(design, y.to_numpy(), Settings(sigma_max=bound)) for bound in (2.0, 1.0)]
+    exact = [exact_log_q(design, y.to_numpy(), Settings(sigma_max=bound)) for bound in (2.0, 1.0)]
     run = compute_evidence(polynomial(3), X, y, settings=FINALIST, random_seed=0)
     # The closed form knows no region, which for a linear equation cuts off little even at R/2.
     assert run.prior_sensitivity == pytest.approx(exact[1] - exact[0], abs=0.05)
@@ -267,3 +275,22 @@ def test_more_parameters_than_points_are_weighed_too():
     program = Equation("c0 + c1*x0 + c2*x0**2 + c3*x0**3", ["x0"]).program
     run = weigh(program, data, Settings(), np.random.SeedSequence(0))
     assert run.failure is None and run.rank == 3 and run.n_parameters == 4
+
+
+def test_the_linear_estimate_is_exact_for_linear_equations():
+    X, y = make_sine(n_points=20, sigma=0.3, random_seed=4)
+    data = make_data(X, y)
+    for order in (0, 3):
+        program = Equation(polynomial(order), ["x0"]).program
+        target = make_target(program, data, Settings(), rng=np.random.default_rng(0))
+        exact = exact_log_q(data.X ** np.arange(order + 1), data.y, Settings())
+        # The histogram of log sigma is a midpoint rule with 1024 cells.
+        assert linear_log_q(target) == pytest.approx(exact, abs=2e-3)
+
+
+def test_a_search_does_not_sample_what_is_worse_than_a_constant():
+    X, y = make_sine(n_points=20, sigma=0.3, random_seed=4)
+    bad = compute_evidence("c0*x0**9", X, y, settings=QUICK, random_seed=0)
+    thorough = compute_evidence("c0*x0**9", X, y, random_seed=0)
+    assert np.isnan(bad.log_z) and bad.failure is None
+    assert abs(bad.log_q - thorough.log_q) < 0.1
