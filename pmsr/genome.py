@@ -8,6 +8,8 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
+from pmsr.algebra import apply_operator, real_symbol
+from pmsr.canonical import parameter_names
 from pmsr.expression import Equation
 from pmsr.operators import (
     FIRST_OPERATOR,
@@ -146,25 +148,25 @@ class Genome:
         Equation('c0*x', variables=['x'])
         """
         built: dict[int, Any] = {}
-        n_parameters = 0
-        rows, operators = self.rows.tolist(), list(OPERATORS.values())
-        for index in self.used:
+        used, rows, operators = self.used, self.rows.tolist(), list(OPERATORS)
+        n_parameters = sum(rows[index][0] == PARAMETER for index in used)
+        names = list(parameter_names(n_parameters, variables))
+        unnamed = iter(names)
+        for index in used:
             code, a, b = rows[index]
             if code == VARIABLE:
-                built[index] = sympy.Symbol(variables[a], real=True)
+                built[index] = real_symbol(variables[a])
             elif code == PARAMETER:
-                built[index] = sympy.Symbol(f"c{n_parameters}", real=True)
-                n_parameters += 1
+                built[index] = real_symbol(next(unnamed))
             elif code == LITERAL:
                 built[index] = _number(self.literals[a])
             elif code == POWER:
-                built[index] = built[a] ** b
+                built[index] = apply_operator("pow", built[a], sympy.Integer(b))
             else:
-                operator = operators[code - FIRST_OPERATOR]
-                arguments = (a, b)[: operator.arity]
-                built[index] = operator.sympy(*(built[argument] for argument in arguments))
-        names = [f"c{k}" for k in range(n_parameters)]
-        written = Equation.from_sympy(built[self.used[-1]], variables, names)
+                arguments = (a, b)[: _arity(code)]
+                name = operators[code - FIRST_OPERATOR]
+                built[index] = apply_operator(name, *(built[k] for k in arguments))
+        written = Equation.from_sympy(built[used[-1]], variables, names)
         canonical = Equation.from_sympy(written.canonical, variables)
         canonical.__dict__["key"] = written.key  # a canonical form's key is its own
         return canonical
