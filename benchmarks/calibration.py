@@ -1,0 +1,206 @@
+"""How often 95 % intervals cover the truth, over synthetic datasets of known equations.
+
+python benchmarks/calibration.py [--quick]
+
+For a line the coverage is also known exactly. With flat priors and an unbounded sigma, the
+posterior of a parameter, and of a new observation, is Student's t with N - p - 1 degrees of
+freedom, and the truth lies t-distributed with N - p around the estimate, so that
+
+    coverage = P(|t_(N-p)| <= t_(0.975; N-p-1) sqrt((N - p)/(N - p - 1))).
+
+The bound sigma_max = 2 std(y) changes this a little; its exact effect is an average over many
+datasets, for each of which the posterior is a one-dimensional integral.
+"""
+
+import numpy as np
+import pandas as pd
+import report
+from scipy.special import ndtr
+from scipy.stats import t as student
+
+import pmsr
+from pmsr.settings import Settings
+
+LEVEL = 0.95
+LOW, HIGH = 0.92, 0.98
+# Truth, range of x, noise.
+LAWS = {
+    "c0 + c1*x0": ((1.0, 2.0), (0.0, 3.0), 0.5),
+    "c0*exp(c1*x0)": ((2.0, -0.7), (0.0, 3.0), 0.1),
+    "c0*x0/(c1 + x0)": ((3.0, 1.0), (0.2, 5.0), 0.1),
+}
+LINE = "c0 + c1*x0"
+
+
+def value(text, theta, x):
+    if text == LINE:
+        return theta[0] + theta[1] * x
+    if "exp" in text:
+        return theta[0] * np.exp(theta[1] * x)
+    return theta[0] * x / (theta[1] + x)
+
+
+def make_dataset(text, n, seed):
+    """Return x and y, and one new observation in the same range of x."""
+    rng = np.random.default_rng([seed, n, list(LAWS).index(text)])
+    theta, (low, high), sigma = LAWS[text]
+    x = rng.uniform(low, high, n + 1)
+    y = value(text, theta, x) + sigma * rng.standard_normal(n + 1)
+    return x[:n], y[:n], x[n], y[n]
+
+
+def cover(text, n, seed):
+    """Tell whether the intervals of one dataset hold c0, c1 and the new observation."""
+    x, y, x_new, y_new = make_dataset(text, n, seed)
+    posterior = pmsr.sample_posterior(text, x, y, random_seed=seed, pointwise=False)
+    tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+    covered = []
+    for name, truth in zip(("c0", "c1"), LAWS[text][0], strict=True):
+        low, high = np.quantile(posterior.posterior[name].to_numpy(), tails)
+        covered.append(low <= truth <= high)
+    table = pmsr.predict(posterior, [x_new], level=LEVEL)
+    covered.append(
+        bool(table["prediction_low"].iloc[0] <= y_new <= table["prediction_high"].iloc[0])
+    )
+    return covered
+
+
+def exact_cover(x, y, x_new, y_new):
+    """Tell the same for many datasets of the line at once, by integration over sigma.
+
+    Parameters
+    ----------
+    x, y
+        Shape (n_datasets, N).
+    x_new, y_new
+        Shape (n_datasets,).
+    """
+    n, p = x.shape[1], 2
+    design = np.stack([np.ones_like(x), x], axis=2)
+    inverse = np.linalg.inv(design.transpose(0, 2, 1) @ design)
+    theta = np.einsum("bij,bnj,bn->bi", inverse, design, y)
+    sse = np.sum((y - np.einsum("bnj,bj->bn", design, theta)) ** 2, axis=1)
+    new = np.column_stack([np.ones_like(x_new), x_new])
+    spread = np.column_stack(
+        [
+            np.sqrt(np.einsum("bii->bi", inverse)),
+            np.sqrt(1 + np.einsum("bi,bij,bj->b", new, inverse, new)),
+        ]
+    )
+    distance = np.column_stack(
+        [np.array(LAWS[LINE][0]) - theta, y_new - np.sum(new * theta, axis=1)]
+    )
+    # The density of log sigma is exp((p + 1 - N) u - SSE e^(-2u)/2) up to the bound.
+    mode = 0.5 * np.log(sse / (n - p - 1))
+    bound = np.log(Settings().sigma_max * y.std(axis=1))
+    top = np.minimum(bound, mode + 16.0)
+    u = np.minimum(bound, mode)[:, None] - 4.0
+    u = u + (top[:, None] - u) * (np.arange(1200) + 0.5) / 1200
+    log_p = (p + 1 - n) * u - 0.5 * sse[:, None] * np.exp(-2 * u)
+    weight = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    weight /= weight.sum(axis=1, keepdims=True)
+    below = np.stack(
+        [
+            np.sum(weight * ndtr((distance / spread)[:, [k]] * np.exp(-u)), axis=1)
+            for k in range(p + 1)
+        ],
+        axis=1,
+    )
+    return np.abs(below - 0.5) <= LEVEL / 2
+
+
+def exact_coverage(n, n_datasets):
+    """Coverage of c0, c1 and a new observation of the line, with its Monte-Carlo error."""
+    rng = np.random.default_rng(n)
+    (c0, c1), (low, high), sigma = LAWS[LINE]
+    covered = []
+    for _ in range(n_datasets // 2000):
+        x = rng.uniform(low, high, (2000, n + 1))
+        y = c0 + c1 * x + sigma * rng.standard_normal(x.shape)
+        covered.append(exact_cover(x[:, :n], y[:, :n], x[:, n], y[:, n]))
+    return np.concatenate(covered).mean(axis=0)
+
+
+def exact_on_the_same(n, n_datasets):
+    """Tell what exact intervals cover on the very datasets that `cover` sees."""
+    sets = [make_dataset(LINE, n, seed) for seed in range(n_datasets)]
+    return exact_cover(*(np.array(column) for column in zip(*sets, strict=True)))
+
+
+def unbounded_coverage(n, p=2):
+    """Coverage for a sigma without bounds."""
+    edge = student.ppf((1 + LEVEL) / 2, n - p - 1) * np.sqrt((n - p) / (n - p - 1))
+    return float(1 - 2 * student.sf(edge, n - p))
+
+
+def main(quick):
+    # With 300, the binomial error of 1.3 % would be most of the margin.
+    n_datasets = 15 if quick else 1000
+    n_exact = 4000 if quick else 200_000
+    cases = [(text, n) for text in LAWS for n in (20, 40)]
+    small = [(LINE, n) for n in (5, 7, 10)]
+    jobs = [(text, n, seed) for text, n in cases + small for seed in range(n_datasets)]
+    tracked = report.track(jobs, len(jobs), "sampling datasets")
+    covered = {}
+    for text, n, seed in tracked:
+        covered.setdefault((text, n), []).append(cover(text, n, seed))
+    quantities = ("c0", "c1", "prediction")
+    rows = []
+    for text, n in cases:
+        share = np.mean(covered[text, n], axis=0)
+        for k, quantity in enumerate(quantities):
+            error = np.sqrt(share[k] * (1 - share[k]) / n_datasets)
+            rows.append(
+                {
+                    "equation": text,
+                    "N": n,
+                    "interval": quantity,
+                    "datasets": n_datasets,
+                    "coverage": share[k],
+                    "error": error,
+                    "ok": LOW <= share[k] <= HIGH,
+                }
+            )
+    frame = pd.DataFrame(rows)
+    formats = {"coverage": ".1%", "error": ".1%"}
+    report.show("Coverage of 95 % intervals; error: binomial standard error", frame, formats)
+
+    rows = []
+    for n in report.track((5, 7, 10, 20), 4, "integrating"):
+        share = np.array(covered[LINE, n])
+        same = exact_on_the_same(n, n_datasets)
+        exact = exact_coverage(n, n_exact)
+        for k, quantity in enumerate(quantities):
+            error = np.sqrt(exact[k] * (1 - exact[k]) / n_datasets)
+            rows.append(
+                {
+                    "N": n,
+                    "interval": quantity,
+                    "coverage": share[:, k].mean(),
+                    "exact_same_data": same[:, k].mean(),
+                    "disagreements": int(np.sum(share[:, k] != same[:, k])),
+                    "exact": exact[k],
+                    "error": error,
+                    "exact_unbounded": unbounded_coverage(n),
+                    "ok": abs(share[:, k].mean() - exact[k]) <= 3 * error,
+                }
+            )
+    line = pd.DataFrame(rows)
+    formats |= {"exact_same_data": ".1%", "exact": ".2%", "exact_unbounded": ".2%"}
+    title = f"A line and few points, {n_datasets} datasets: coverage against the exact one"
+    report.show(title, line, formats)
+    report.save("calibration", frame, quick)
+    report.save("calibration_line", line, quick)
+    # A small sample may stray further.
+    slack = 3 * np.sqrt(LEVEL * (1 - LEVEL) / n_datasets) if quick else 0.0
+    within = frame["coverage"].between(LOW - slack, HIGH + slack)
+    return all(
+        [
+            report.judge(f"coverage between {LOW:.0%} and {HIGH:.0%}", within.to_list()),
+            report.judge("line: within three standard errors of the exact", line["ok"].to_list()),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    report.run(main, __doc__)
