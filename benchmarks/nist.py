@@ -197,13 +197,15 @@ def main(quick):
     title = (
         f"NIST, {SETTINGS.n_multistarts} starts, {n_seeds} seeds: the worst parameter of each file"
     )
-    report.show(title, table, formats)
+    headings = {"worst_sse": "sse", "exact_shift": "e_shift", "exact_ratio": "e_ratio"}
+    headings |= {"off_exact": "off", "sd_of_exact": "sd/e", "outside": "cut"}
+    formats = {headings.get(name, name): spec for name, spec in formats.items()}
+    report.show(title, table.rename(columns=headings), formats)
     report.console.print(
-        "worst_sse: sum of squares over the certified one, of the worst seed; shift: of the mean, "
-        "in posterior sd; ratio: of sd to the certified and widened one; exact_: the same of exact "
-        "draws; off_exact, sd_of_exact: the sampler against these; outside: share of the posterior "
-        "on all of R^p that the region cuts off",
-        soft_wrap=False,
+        "sse: over the certified one, worst seed; shift: of the mean, in posterior sd; ratio: of "
+        "sd to the certified and widened one; e_: the same of exact draws; off, sd/e: the sampler's "
+        "mean and sd against these; cut: share of the posterior on the grid that is outside the "
+        "region",
     )
     report.save("nist", frame, quick)
     normal = table[table["normal"]]
