@@ -170,7 +170,7 @@ def main(quick):
             "bias_in_se",
             "sd",
         ]
-        columns += ["reported_se", "allowed_se", "cpu_ms", "same_region", "unbiased", "precise"]
+        columns += ["reported_se", "allowed_se", "same_region", "unbiased", "precise"]
         title = f"Curved equations, {name} settings, {N_SEEDS} seeds each"
         shown = shown[columns].rename(columns=HEADINGS)
         report.show(title, shown, {HEADINGS.get(k, k): v for k, v in formats.items()})

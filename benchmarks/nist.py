@@ -203,9 +203,9 @@ def main(quick):
     report.show(title, table.rename(columns=headings), formats)
     report.console.print(
         "sse: over the certified one, worst seed; shift: of the mean, in posterior sd; ratio: of "
-        "sd to the certified and widened one; e_: the same of exact draws; off, sd/e: the sampler's "
-        "mean and sd against these; cut: share of the posterior on the grid that is outside the "
-        "region",
+        "sd to the certified and widened one; e_: the same of exact draws; off, sd/e: the "
+        "sampler's mean and sd against these; cut: share of the posterior on the grid that is "
+        "outside the region",
     )
     report.save("nist", frame, quick)
     normal = table[table["normal"]]
