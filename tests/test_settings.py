@@ -15,7 +15,7 @@ def test_defaults_are_the_papers_choice_with_a_bounded_sigma():
     assert settings.gamma == "paper"
     assert settings.sigma_prior == "flat"
     assert (settings.sigma_min, settings.sigma_max) == (1e-6, 2.0)
-    assert (settings.n_draws, settings.n_particles) == (4000, 400)
+    assert (settings.n_draws, settings.n_particles) == (2000, 400)
 
 
 def test_finalist_settings_differ_only_in_effort():
@@ -47,7 +47,7 @@ def test_gamma_outside_the_unit_interval_is_refused(gamma):
         ("sigma_min", 2.0, "sigma_min must be below sigma_max, got 2.0 and 2.0"),
         ("n_draws", 99, "n_draws must be an integer of at least 100, got 99"),
         ("n_particles", 400.0, "n_particles must be an integer of at least 100, got 400.0"),
-        ("n_particles", 4001, "n_particles must be at most n_draws, got 4001 and 4000"),
+        ("n_particles", 4001, "n_particles must be at most n_draws, got 4001 and 2000"),
         ("n_multistarts", 0, "n_multistarts must be an integer of at least 1, got 0"),
         ("n_replicates", True, "n_replicates must be an integer of at least 1, got True"),
     ],
