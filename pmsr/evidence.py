@@ -1,7 +1,7 @@
 """The evidence q(gamma) of one equation, Eq. (5); the one place where a failure becomes a value."""
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -218,7 +218,7 @@ def _weigh_fitted(
     )
     if not settings.thorough:
         log_q = linear_log_q(target)
-        if log_q < _constant_log_q(data, settings) - HOPELESS:
+        if log_q < _constant_log_q(data.y.tobytes(), settings) - HOPELESS:
             return replace(fitted, log_q=log_q, log_q_se=1.0)
     runs = [
         run_kernel(
@@ -262,11 +262,13 @@ def linear_log_q(target: Target) -> float:
     )
 
 
-def _constant_log_q(data: Data, settings: Settings) -> float:
-    """Return `linear_log_q` of the equation c0."""
-    n, gamma = len(data.y), settings.resolve_gamma(len(data.y), 1)
-    sse = float(np.var(data.y) * n)
-    low, high = np.log(settings.sigma_bounds(data.y))
+@lru_cache(maxsize=8)
+def _constant_log_q(y_bytes: bytes, settings: Settings) -> float:
+    """Return `linear_log_q` of the equation c0; the same for all equations of a search."""
+    y = np.frombuffer(y_bytes)
+    n, gamma = len(y), settings.resolve_gamma(len(y), 1)
+    sse = float(np.var(y) * n)
+    low, high = np.log(settings.sigma_bounds(y))
     integrals = [
         log_sigma_integral(2 - settings.sigma_power - phi * n, phi * sse / 2.0, low, high)
         for phi in (1.0, gamma)

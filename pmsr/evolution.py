@@ -19,6 +19,7 @@ from pmsr.expression import Equation
 from pmsr.genome import (
     Genome,
     Primitives,
+    canonical_equation,
     crossover,
     distance,
     equation_genome,
@@ -163,6 +164,7 @@ class Archive:
         if key in self.candidates:
             self.n_hits += 1
             return key, None
+        equation = canonical_equation(equation)
         reason = self._refusal(equation)
         if reason is not None:
             self.add(_failed(key, reason))

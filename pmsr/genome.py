@@ -135,7 +135,7 @@ class Genome:
         return np.array(compact, dtype=np.int32).tobytes() + np.array(numbers).tobytes()
 
     def equation(self, variables: Sequence[str]) -> Equation:
-        """Build the canonical equation of the graph, in parameters c0, c1, ...
+        """Build the equation of the graph, in parameters c0, c1, ...
 
         Raises
         ------
@@ -166,10 +166,20 @@ class Genome:
                 arguments = (a, b)[: _arity(code)]
                 name = operators[code - FIRST_OPERATOR]
                 built[index] = apply_operator(name, *(built[k] for k in arguments))
-        written = Equation.from_sympy(built[used[-1]], variables, names)
-        canonical = Equation.from_sympy(written.canonical, variables)
-        canonical.__dict__["key"] = written.key  # a canonical form's key is its own
-        return canonical
+        return Equation.from_sympy(built[used[-1]], variables, names)
+
+
+def canonical_equation(equation: Equation) -> Equation:
+    """Return the canonical form of an equation, without redundant parameters.
+
+    Examples
+    --------
+    >>> canonical_equation(Equation("2*k1*k2*x", ["x"]))
+    Equation('c0*x', variables=['x'])
+    """
+    canonical = Equation.from_sympy(equation.canonical, equation.variables)
+    canonical.__dict__["key"] = equation.key  # a canonical form's key is its own
+    return canonical
 
 
 def equation_genome(

@@ -19,7 +19,7 @@ N_SCREENED = 8  # random points that compete for each start
 N_STEPS = 8  # of their common descent
 N_THIN = 1000  # observations that the descent looks at
 HOPELESS = 100.0  # a start with this many times the best one's error is not worth an optimisation
-MAX_EVALUATIONS = 100  # of one local optimisation, which has two tries
+MAX_EVALUATIONS = 60  # of one local optimisation, which has two tries
 RANK_TOLERANCE = 1e-11  # of the singular values of the Jacobian with columns of unit length
 # A lesser minimum this many times farther out, or in, than the best and the natural scale is no
 # minimum: the search ran along a valley that ends at infinity, where all volumes are infinite.

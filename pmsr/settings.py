@@ -240,7 +240,7 @@ def _check_count(name: str, value: object, least: int) -> int:
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
 """Settings for the few equations that are ranked and shown: more draws, four repetitions."""
 
-QUICK = Settings(n_draws=1000, n_multistarts=3, thorough=False)
+QUICK = Settings(n_draws=1000, n_multistarts=2, thorough=False)
 """Settings for the many equations that a search sees and forgets."""
 
 
