@@ -309,8 +309,8 @@ def mutate_node(genome: Genome, primitives: Primitives, *, rng: np.random.Genera
         rows[index] = _random_leaf(primitives, rng)
     else:
         rows[index, 0] = primitives.codes[int(rng.integers(len(primitives.codes)))]
-        if code == POWER:
-            rows[index, 2] = rows[index, 1]
+        if _arity(code) == 1:  # its second entry meant nothing
+            rows[index, 2] = rng.integers(index)
     return Genome(rows, genome.literals)
 
 

@@ -510,7 +510,7 @@ def natural_scales(program: Program, data: Data) -> Floats:
     scales = np.ones(program.n_parameters)
     for node in range(len(program.nodes) - 1, -1, -1):
         code, a, b = program.nodes[node].tolist()
-        wanted = target.get(node, 1.0)
+        wanted = np.float64(target.get(node, 1.0))  # NumPy's overflow to infinity, Python's raise
         if node in known or code in (VARIABLE, LITERAL):
             continue
         if code == PARAMETER:

@@ -62,6 +62,18 @@ def test_every_mutation_keeps_the_laws(mutation, primitives, seed):
 
 
 @given(primitive_sets, seeds)
+@settings(max_examples=50, deadline=None)
+def test_many_mutations_and_crossings_keep_the_laws(primitives, seed):
+    rng = np.random.default_rng(seed)
+    first, second = (random_genome(primitives, rng=rng) for _ in range(2))
+    for _ in range(60):
+        first = mutate(first, primitives, rng=rng)
+        first, second = crossover(first, second, rng=rng)
+        check(first, primitives)
+        first.raw_key()
+
+
+@given(primitive_sets, seeds)
 def test_crossover_keeps_the_laws_and_the_material(primitives, seed):
     rng = np.random.default_rng(seed)
     parents = [random_genome(primitives, rng=rng) for _ in range(2)]

@@ -124,3 +124,10 @@ def test_the_affine_noise_has_the_conditional_covariance():
     expected = np.linalg.inv(A @ A.T)
     # A sample variance has relative standard error sqrt(2/n) = 0.01.
     np.testing.assert_allclose(np.cov(steps.T), expected, atol=4 * 0.01 * expected.max())
+
+
+def test_scales_that_overflow_are_not_used():
+    data = make_data(np.linspace(1, 2, 9), 1e90 * np.linspace(1, 3, 9))
+    program = Equation("sqrt(sqrt(sqrt(c0*x0))) + c1", ["x0"]).program
+    with np.errstate(over="ignore"):
+        assert np.isfinite(natural_scales(program, data)).all()
