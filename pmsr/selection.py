@@ -85,6 +85,8 @@ def simplest_close(
     log_q_se: Sequence[float],
     complexity: Sequence[int],
     n_parameters: Sequence[int],
+    *,
+    margin: float = 1.0,
 ) -> int:
     """Place of the simplest equation that the data do not clearly reject.
 
@@ -94,12 +96,14 @@ def simplest_close(
         Evidence and its standard error; failed equations have ``-inf``.
     complexity, n_parameters
         What counts as simple: first the complexity, then the parameters, then the evidence.
+    margin
+        How many nats behind the best an equation may be.
 
     Returns
     -------
     int
-        Among those within one nat of the best, or within two standard errors of the difference
-        where these are larger.
+        Among those within the margin of the best, or within two standard errors of the
+        difference where these are larger.
 
     Examples
     --------
@@ -112,7 +116,7 @@ def simplest_close(
     # A value that is not known to two nats cannot set the standard for the others.
     known = np.where(errors < 1.0, values, -np.inf)
     best = int(np.argmax(known if np.isfinite(known).any() else values))
-    margin = np.maximum(1.0, 2.0 * np.hypot(errors, errors[best]))
-    close = [k for k in range(len(values)) if values[best] - values[k] <= margin[k]]
+    margins = np.maximum(margin, 2.0 * np.hypot(errors, errors[best]))
+    close = [k for k in range(len(values)) if values[best] - values[k] <= margins[k]]
     trusted = [k for k in close if errors[k] < 1.0] or close
     return min(trusted, key=lambda k: (complexity[k], n_parameters[k], -values[k]))
