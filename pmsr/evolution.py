@@ -39,6 +39,7 @@ from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
 N_LEADERS = 100  # size of the hall of fame
 BATCH = 4  # equations that a worker weighs before it reports back
 SAVE_SECONDS = 5.0  # between checkpoints
+FINAL_SHARE = 0.2  # of max_time, for weighing the finalists again
 # Among thousands of forms some gain a nat by chance: on Galileo's shelf data sqrt(c0*H/(c1 + H))
 # is 1.05 nats ahead of c0*sqrt(H), by quadrature. So the winner may be farther behind than in a
 # comparison of a few equations.
@@ -428,12 +429,13 @@ class _Run:
 
     @property
     def deadline(self) -> float | None:
-        """When to stop, so that weighing the finalists still fits into the time."""
+        """When to stop, so that some time is left for the finalists."""
         if self.search.max_time is None:
             return None
-        each = self.seconds["weighing"] / max(1, self.n_weighed)
-        finalists = 10.0 * each * self.search.n_finalists
-        return self.started + max(0.5 * self.search.max_time, self.search.max_time - finalists)
+        return self.started + (1.0 - FINAL_SHARE) * self.search.max_time
+
+    def _time_left(self) -> float:
+        return self.started + float(self.search.max_time or np.inf) - time.monotonic()
 
     @property
     def best(self) -> Candidate | None:
@@ -572,13 +574,24 @@ class _Run:
             n_replicates=max(self.settings.n_replicates, 2),
             thorough=True,
         )
-        evidences = self.parallel(
-            delayed(_weigh_batch)(
-                [(key, equation.program)], self.data, settings, self.seed + 1, "evidence"
+        pairs: list[tuple[Equation, Evidence]] = []
+        n_round = max(1, self.parallel.n_jobs or 1)
+        slowest = 0.0
+        for start in range(0, len(keys), n_round):
+            clock = time.monotonic()
+            left = np.inf if self.search.max_time is None else self._time_left()
+            # The best come first; those for which there is no time are not reported.
+            if start > 0 and left < slowest:
+                break
+            chosen = list(zip(keys, equations, strict=True))[start : start + n_round]
+            evidences = self.parallel(
+                delayed(_weigh_batch)(
+                    [(key, equation.program)], self.data, settings, self.seed + 1, "evidence"
+                )
+                for key, equation in chosen
             )
-            for key, equation in zip(keys, equations, strict=True)
-        )
-        pairs = [(e, evidence[0]) for e, evidence in zip(equations, evidences, strict=True)]
+            pairs += [(e, found[0]) for (_, e), found in zip(chosen, evidences, strict=True)]
+            slowest = max(slowest, time.monotonic() - clock)
         if self.search.fitness == "evidence":
             pairs.sort(key=lambda pair: 2 * pair[1].log_q_se - pair[1].log_q)
         else:
