@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pmsr.data import load_galileo, make_sine
-    from pmsr.evidence import Evidence, compute_evidence
+    from pmsr.evidence import Evidence, compute_evidence, fit_equation
     from pmsr.expression import Equation
     from pmsr.model import build_model
     from pmsr.operators import Operator, add_operator
@@ -30,6 +30,7 @@ __all__ = [
     "build_model",
     "compare",
     "compute_evidence",
+    "fit_equation",
     "load_galileo",
     "make_sine",
     "predict",
@@ -45,6 +46,7 @@ _MODULE_OF = {
     "build_model": "pmsr.model",
     "compare": "pmsr.ranking",
     "compute_evidence": "pmsr.evidence",
+    "fit_equation": "pmsr.evidence",
     "load_galileo": "pmsr.data",
     "make_sine": "pmsr.data",
     "predict": "pmsr.prediction",

@@ -102,6 +102,8 @@ def make_data(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Data:
             f"At least two rows are needed, got {len(outputs)}. "
             "One observation cannot tell equations apart."
         )
+    for values, name in zip(inputs.T, checked_names, strict=True):
+        _check_magnitude(values, f"Column {name!r}")
     _check_order(X, y)
     _check_spread(outputs, target)
     return Data(X=inputs, y=outputs, names=checked_names, target=target)
@@ -385,6 +387,15 @@ def _check_order(X: Any, y: Any) -> None:
         )
 
 
+def _check_magnitude(values: NDArray[np.float64], what: str) -> None:
+    magnitude = float(np.max(np.abs(values)))
+    if magnitude > 0 and not _LEAST_MAGNITUDE < magnitude < _LARGEST_MAGNITUDE:
+        raise ValueError(
+            f"{what} must have a magnitude between {_LEAST_MAGNITUDE:g} and "
+            f"{_LARGEST_MAGNITUDE:g}, got {magnitude:g}. Change its unit."
+        )
+
+
 def _check_spread(y: NDArray[np.float64], target: str) -> None:
     magnitude = float(np.max(np.abs(y)))
     if magnitude == 0 or np.std(y / magnitude) <= 1e-12:
@@ -392,8 +403,4 @@ def _check_spread(y: NDArray[np.float64], target: str) -> None:
             f"The target {target!r} is constant within rounding, {y[0]:g}. "
             "There is nothing to explain; if it does vary, subtract its mean first."
         )
-    if not _LEAST_MAGNITUDE < magnitude < _LARGEST_MAGNITUDE:
-        raise ValueError(
-            f"The target {target!r} must have a magnitude between {_LEAST_MAGNITUDE:g} and "
-            f"{_LARGEST_MAGNITUDE:g}, got {magnitude:g}. Change its unit."
-        )
+    _check_magnitude(y, f"The target {target!r}")

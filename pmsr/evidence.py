@@ -14,13 +14,16 @@ from pmsr.expression import Equation
 from pmsr.multistart import FitError, fit
 from pmsr.program import Program, evaluate
 from pmsr.proposal import Target, log_kernel, log_sum_exp, narrow
-from pmsr.settings import RandomSeed, Settings
+from pmsr.settings import RandomSeed, Settings, check_settings
 from pmsr.smc import FractionalKernel, run_kernel
 
 Floats = NDArray[np.float64]
 
 # A search does not sample equations that are this many nats worse than a constant.
 HOPELESS = 10.0
+N_REPEATS = 3  # runs that are added where one run cannot tell its own error
+UNCOVERED_SE = 0.3  # least standard error where the proposal does not cover the target
+MAX_SE = 1.0  # beyond, a number would mislead: it is a failure with its reason
 _NOWHERE_FINITE = "never finite: the equation is not finite on the data"
 
 
@@ -113,9 +116,50 @@ def compute_evidence(
     if not isinstance(equation, Equation):
         equation = Equation(equation, make_data(X, y).names)
     data = make_data_for(equation.variables, X, y)
+    check_settings(settings)
     return weigh(
         equation.program, data, settings or Settings(), seed_for(equation.key, random_seed)
     )
+
+
+def fit_equation(
+    equation: Equation | str,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    settings: Settings | None = None,
+    random_seed: RandomSeed = None,
+) -> Target:
+    """Fit an equation and describe the density that its evidence integrates.
+
+    Parameters
+    ----------
+    equation, X, y, settings, random_seed
+        As in `compute_evidence`.
+
+    Returns
+    -------
+    Target
+        Its ``region`` goes into ``pmsr.build_model(..., region=...)``; the whole goes into
+        ``pm.sample_smc(kernel=pmsr.smc.FractionalKernel, target=...)``.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> fit_equation("c0*sqrt(H)", *load_galileo("shelf"), random_seed=0).fit.theta.round(2)
+    array([47.09])
+    """
+    if not isinstance(equation, Equation):
+        equation = Equation(equation, make_data(X, y).names)
+    data = make_data_for(equation.variables, X, y)
+    check_settings(settings)
+    if not equation.parameters:
+        raise ValueError(f"{equation.text!r} has no parameters to fit.")
+    rng = np.random.Generator(np.random.PCG64(seed_for(equation.key, random_seed)))
+    try:
+        return make_target(equation.program, data, settings or Settings(), rng=rng)
+    except FitError as error:
+        raise ValueError(f"{equation.text!r} cannot be fitted: {error}.") from error
 
 
 def seed_for(key: str, random_seed: RandomSeed) -> np.random.SeedSequence:
@@ -132,6 +176,11 @@ def seed_for(key: str, random_seed: RandomSeed) -> np.random.SeedSequence:
         return np.random.SeedSequence()
     if isinstance(random_seed, np.random.Generator):
         random_seed = int(random_seed.integers(2**63))
+    if not isinstance(random_seed, int | np.integer) or random_seed < 0:
+        raise ValueError(
+            f"random_seed must be a non-negative integer, a numpy Generator or None, "
+            f"got {random_seed!r}."
+        )
     digest = blake2b(key.encode(), digest_size=16).digest()
     return np.random.SeedSequence([int(random_seed), int.from_bytes(digest, "big")])
 
@@ -220,8 +269,9 @@ def _weigh_fitted(
         log_q = linear_log_q(target)
         if log_q < _constant_log_q(data.y.tobytes(), settings) - HOPELESS:
             return replace(fitted, log_q=log_q, log_q_se=1.0)
-    runs = [
-        run_kernel(
+
+    def sample(rng: np.random.Generator) -> FractionalKernel:
+        return run_kernel(
             target,
             n_draws=settings.n_draws,
             n_particles=settings.n_particles,
@@ -229,9 +279,18 @@ def _weigh_fitted(
             to_posterior=False,
             thorough=settings.thorough,
         )
-        for rng in rngs
-    ]
+
+    runs = [sample(rng) for rng in rngs]
+    if settings.thorough and not all(run.covered for run in runs):
+        # The error of a run with a bridge is known only by repeating it.
+        rngs = [np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(N_REPEATS)]
+        runs += [sample(rng) for rng in rngs]
     log_z_gamma, log_z, log_q_se = _pool(runs)
+    if not all(run.covered for run in runs):
+        log_q_se = max(log_q_se, UNCOVERED_SE)
+    if settings.thorough and log_q_se > MAX_SE:
+        reason = f"unreliable: log q = {log_z - log_z_gamma:.4g} with standard error {log_q_se:.2g}"
+        return replace(fitted, failure=reason)
     shares = {
         phi: float(np.mean([run.half_shares[phi] for run in runs])) for phi in (target.gamma, 1.0)
     }

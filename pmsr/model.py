@@ -13,12 +13,12 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.replace import clone_replace, vectorize_graph
 from sympytensor.pytensor import PytensorPrinter
 
-from pmsr.data import Data, make_data_for
+from pmsr.data import Data, make_data, make_data_for
 from pmsr.expression import Equation
 from pmsr.multistart import Region
 from pmsr.operators import OPERATORS
 from pmsr.program import EvaluateProgram, Program
-from pmsr.settings import Settings
+from pmsr.settings import Settings, check_settings
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ CHUNK = 2**18  # values of mu at a time: 2 MB, whatever the number of points or 
 
 
 def build_model(
-    equation: Equation,
+    equation: Equation | str,
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -49,7 +49,7 @@ def build_model(
     settings
         The prior of sigma and its bounds.
     region
-        Where theta is flat, from ``pmsr.evidence.make_target(...).region``. Without it the
+        Where theta is flat, from ``pmsr.fit_equation(equation, X, y).region``. Without it the
         posterior of most non-linear equations is improper, and a sampler wanders off.
 
     Returns
@@ -64,7 +64,10 @@ def build_model(
     >>> [variable.name for variable in model.free_RVs]
     ['c0', 'sigma']
     """
+    if not isinstance(equation, Equation):
+        equation = Equation(equation, make_data(X, y).names)
     data = make_data_for(equation.variables, X, y)
+    check_settings(settings)
     settings = settings or Settings()
     reserved = {"sigma", "y", "X", "y_observed", "mu"}
     clash = next((name for name in equation.parameters if name in reserved), None)

@@ -119,17 +119,48 @@ def add_operator(operator: Operator) -> None:
         ...
     ValueError: Operator 'sin' exists already. Choose another name.
     """
+    if not isinstance(operator, Operator):
+        raise ValueError(f"A row must be an Operator, got {operator!r}.")
     if operator.name in OPERATORS:
         raise ValueError(f"Operator {operator.name!r} exists already. Choose another name.")
+    for function in (operator.value, operator.derivative):
+        if not hasattr(function, "__code__"):
+            raise ValueError(
+                f"value and derivative must be Python functions, got {function!r}. Wrap it: "
+                "lambda a: math.sinh(a)."
+            )
     if not operator.name.isidentifier():
         raise ValueError(
             f"An operator's name must be an identifier, got {operator.name!r}. Write it as a "
             "function, such as 'sinc'."
         )
+    if operator.name == "pi" or operator.name[-1].isdigit():
+        raise ValueError(
+            f"{operator.name!r} reads as a number or a parameter. Choose another name."
+        )
     if operator.arity not in (1, 2):
         raise ValueError(f"arity must be 1 or 2, got {operator.arity!r}.")
+    _check_derivative(operator)
     OPERATORS[operator.name] = operator
     table_fingerprint.cache_clear()
+
+
+def _check_derivative(operator: Operator) -> None:
+    """Compare a row's derivative with differences of its value, where both are finite."""
+    step = 1e-6
+    for place in ((0.3, 1.2), (1.7, 0.4), (2.9, 1.5)):
+        arguments = place[: operator.arity]
+        derivatives = np.atleast_1d(operator.derivative(*arguments, operator.value(*arguments)))
+        for k, derivative in enumerate(derivatives):
+            shift = np.eye(operator.arity)[k] * step
+            up, down = (operator.value(*(np.array(arguments) + s)) for s in (shift, -shift))
+            difference = (up - down) / (2.0 * step)
+            if abs(derivative - difference) > 1e-4 * (1.0 + abs(difference)):
+                raise ValueError(
+                    f"The derivative of {operator.name!r} at {arguments} is "
+                    f"{float(derivative):.6g}, differences of its value give {difference:.6g}. "
+                    "Correct the row."
+                )
 
 
 @cache

@@ -74,6 +74,8 @@ class Settings:
     noise: Literal["gaussian"] = "gaussian"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.thorough, bool):
+            raise ValueError(f"thorough must be True or False, got {self.thorough!r}.")
         _check_choice("sigma_prior", self.sigma_prior, ("flat", "log-flat"))
         _check_choice("noise", self.noise, ("gaussian",))
         self._set("gamma", _check_gamma(self.gamma))
@@ -235,6 +237,23 @@ def _check_count(name: str, value: object, least: int) -> int:
             f"The default is {getattr(Settings, name)}."
         )
     return int(value)
+
+
+def check_settings(settings: object) -> None:
+    """Refuse what is not a `Settings` object, such as a dictionary.
+
+    Examples
+    --------
+    >>> check_settings({"gamma": 0.5})
+    Traceback (most recent call last):
+        ...
+    ValueError: settings must be a Settings object, got dict. Use pmsr.Settings(gamma=0.5).
+    """
+    if settings is not None and not isinstance(settings, Settings):
+        example = "pmsr.Settings(gamma=0.5)"
+        raise ValueError(
+            f"settings must be a Settings object, got {type(settings).__name__}. Use {example}."
+        )
 
 
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)

@@ -1,7 +1,6 @@
 """Sequential Monte Carlo (Section 2.2) as a PyMC kernel: from the proposal to gamma, then to 1."""
 
 from copy import copy
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,7 +39,7 @@ class FractionalKernel(SMC_KERNEL):
     start, model, random_seed, threshold, compile_kwargs
         As in PyMC; ``start`` must be None, because particles come from the proposal.
     target
-        The density, from `posterior.make_target`.
+        The density, from ``pmsr.fit_equation``.
     n_draws
         Number of points drawn from the proposal.
     thorough
@@ -52,6 +51,9 @@ class FractionalKernel(SMC_KERNEL):
         :math:`\log Z(\gamma)` and, at the end, :math:`\log Z(1)`.
     log_q_variance
         Estimated variance of their difference.
+    covered
+        Whether the draws from the proposal cover both ends of the path: then the variance is to
+        be trusted.
     stages
         What `sample_stats` says after each stage of `run_kernel`.
     """
@@ -72,7 +74,7 @@ class FractionalKernel(SMC_KERNEL):
         compile_kwargs: dict[str, Any] | None = None,
         *,
         target: Target | None = None,
-        n_draws: int = 4000,
+        n_draws: int = 2000,
         thorough: bool = True,
     ) -> None:
         if start is not None:
@@ -85,8 +87,13 @@ class FractionalKernel(SMC_KERNEL):
             threshold=threshold,
             compile_kwargs={"mode": "FAST_COMPILE"},
         )
+        if target is None:
+            raise ValueError(
+                "FractionalKernel needs target=, the fitted equation: "
+                "target=pmsr.fit_equation(equation, X, y)."
+            )
         self.model = pm.modelcontext(model)
-        self.target: Target = target  # type: ignore[assignment]  # `run_kernel` sets it later
+        self.target = target
         self.n_draws = n_draws
         self.thorough = thorough
 
@@ -103,6 +110,7 @@ class FractionalKernel(SMC_KERNEL):
         self.log_q_variance = 0.0
         self.pareto_k = -np.inf
         self.ess = np.inf
+        self.covered = True
         self.half_shares: dict[float, float] = {}
         self.stages: list[dict[str, float]] = []
         self._bridge = 0.0  # t: how much of the way from the proposal to gamma is done
@@ -121,8 +129,9 @@ class FractionalKernel(SMC_KERNEL):
         n_first = self.n_draws if self.proposal.curved else (self.n_draws + 1) // 2
         self._append(self.proposal.draw(n_first, rng=self.rng), fresh=True)
         most = MAX_GROWTH * self.n_draws if self.thorough else 0
-        while not self._covered() and len(self.theta) < most:
+        while not (covered := self._covered()) and len(self.theta) < most:
             self._append(self.proposal.draw(len(self.theta), rng=self.rng), fresh=False)
+        self.covered = covered
         self.log_weights = np.full(len(self.theta), -np.log(len(self.theta)))
 
     def _append(self, draws: Draws, *, fresh: bool) -> None:
@@ -301,6 +310,24 @@ class FractionalKernel(SMC_KERNEL):
         end = log_prior + self.target.gamma * log_likelihood
         return (1.0 - self._bridge) * log_g + _times(self._bridge, end)
 
+    def check_arrival(self) -> None:
+        """Refuse to report what never came near the minimum it started from.
+
+        At the end the mean log likelihood of p + 1 normal coordinates lies (p + 1)/2 below its
+        maximum. Particles that are stuck on a ridge, far below, have not seen the posterior.
+        """
+        target = self.target
+        n, minimum = len(target.data.y), target.fit.minima[0]
+        sigma = np.clip(np.sqrt(minimum.sse / n), *target.sigma_bounds)
+        highest = -n * np.log(sigma * np.sqrt(2 * np.pi)) - 0.5 * minimum.sse / sigma**2
+        alive = self.log_weights > -np.inf
+        mean = float(np.exp(self.log_weights[alive]) @ self.log_likelihood[alive])
+        if not mean > highest - 10.0 - 3.0 * (len(minimum.theta) + 1):
+            raise FloatingPointError(
+                f"unreliable: the particles' mean log likelihood is {mean:.4g}, the best fit's is "
+                f"{highest:.4g}; the posterior is a ridge that sampling cannot follow"
+            )
+
     def sample_stats(self) -> dict[str, float]:
         """Log marginal likelihood at this stage's temperature, which PyMC's kernels leave out."""
         return {
@@ -353,7 +380,7 @@ def run_kernel(
     thorough
         Whether to draw more, and to bridge, where the draws do not cover the target.
     """
-    kernel = copy(_prototype(target.fit.program.n_parameters))
+    kernel = copy(_prototype(target))
     kernel.target, kernel.draws, kernel.n_draws = target, n_particles, n_draws
     kernel.thorough = thorough
     kernel.initialize(None, rng)
@@ -362,13 +389,20 @@ def run_kernel(
         if kernel.beta < 1.0 or to_posterior:
             kernel.step()
         kernel.stages.append(kernel.sample_stats())
+    kernel.check_arrival()
     return kernel
 
 
-@cache
-def _prototype(n_parameters: int) -> FractionalKernel:
+_prototypes: dict[int, FractionalKernel] = {}
+
+
+def _prototype(target: Target) -> FractionalKernel:
     """One kernel for each number of parameters, to be copied: PyMC's constructor compiles."""
-    return FractionalKernel(model=make_template(n_parameters).model)
+    n_parameters = target.fit.program.n_parameters
+    if n_parameters not in _prototypes:
+        model = make_template(n_parameters).model
+        _prototypes[n_parameters] = FractionalKernel(model=model, target=target)
+    return _prototypes[n_parameters]
 
 
 def systematic_indexes(weights: Floats, n: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -1,3 +1,4 @@
+import math
 import os
 import subprocess
 import sys
@@ -43,11 +44,25 @@ def test_codes_are_places_in_the_table():
         ("sin", 1, "'sin' exists already"),
         ("a b", 1, "must be an identifier, got 'a b'"),
         ("third", 3, "arity must be 1 or 2, got 3"),
+        ("f0", 1, "reads as a number or a parameter"),
+        ("pi", 1, "reads as a number or a parameter"),
     ],
 )
 def test_a_row_that_cannot_work_is_refused(name, arity, match):
     with pytest.raises(ValueError, match=match):
-        add_operator(Operator(name, arity, abs, abs, abs, abs))
+        add_operator(Operator(name, arity, abs, abs, lambda a: a, lambda a, v: 1.0))
+
+
+def test_a_row_that_numba_cannot_read_or_with_a_wrong_derivative_is_refused():
+    with pytest.raises(ValueError, match="must be Python functions"):
+        add_operator(Operator("sinh", 1, sympy.sinh, pt.sinh, math.sinh, math.cosh))
+    with pytest.raises(ValueError, match="derivative of 'cosh' at"):
+        add_operator(
+            Operator("cosh", 1, sympy.cosh, pt.cosh, lambda a: np.cosh(a), lambda a, v: 5.0)
+        )
+    with pytest.raises(ValueError, match="must be an Operator, got 'sinh'"):
+        add_operator("sinh")
+    assert "sinh" not in OPERATORS and "cosh" not in OPERATORS
 
 
 ADD_A_ROW = """

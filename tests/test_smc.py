@@ -36,7 +36,7 @@ def cubic():
 
 def run_in_small_steps(target, seed, n_particles=300):
     """Force a bridge, many temperatures and moves by asking for nearly full effective size."""
-    kernel = copy(smc._prototype(target.fit.program.n_parameters))
+    kernel = copy(smc._prototype(target))
     kernel.target, kernel.draws, kernel.n_draws, kernel.threshold = target, n_particles, 300, 0.7
     kernel.initialize(None, np.random.default_rng(seed))
     while kernel.beta < 1.0:
@@ -135,6 +135,11 @@ def test_the_kernel_runs_under_sample_smc(own_model):
 def test_particles_from_outside_are_refused():
     with pytest.raises(ValueError, match="start must be None"):
         FractionalKernel(start={"theta": 1}, model=make_template(1).model)
+
+
+def test_a_kernel_without_a_target_says_what_it_needs():
+    with pytest.raises(ValueError, match="needs target=, the fitted equation"):
+        FractionalKernel(model=make_template(1).model)
 
 
 def test_systematic_resampling_is_unbiased_and_keeps_its_promise():
