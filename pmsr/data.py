@@ -389,7 +389,7 @@ def _check_order(X: Any, y: Any) -> None:
 
 def _check_magnitude(values: NDArray[np.float64], what: str) -> None:
     magnitude = float(np.max(np.abs(values)))
-    if magnitude > 0 and not _LEAST_MAGNITUDE < magnitude < _LARGEST_MAGNITUDE:
+    if magnitude > 0 and not _LEAST_MAGNITUDE <= magnitude <= _LARGEST_MAGNITUDE:
         raise ValueError(
             f"{what} must have a magnitude between {_LEAST_MAGNITUDE:g} and "
             f"{_LARGEST_MAGNITUDE:g}, got {magnitude:g}. Change its unit."

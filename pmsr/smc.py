@@ -313,19 +313,22 @@ class FractionalKernel(SMC_KERNEL):
     def check_arrival(self) -> None:
         """Refuse to report what never came near the minimum it started from.
 
-        At the end the mean log likelihood of p + 1 normal coordinates lies (p + 1)/2 below its
-        maximum. Particles that are stuck on a ridge, far below, have not seen the posterior.
+        The mean log likelihood at the end is compared with that of a linear equation with the
+        same minimum. Particles that are stuck on a ridge, far below, have not seen the posterior.
         """
-        target = self.target
-        n, minimum = len(target.data.y), target.fit.minima[0]
-        sigma = np.clip(np.sqrt(minimum.sse / n), *target.sigma_bounds)
-        highest = -n * np.log(sigma * np.sqrt(2 * np.pi)) - 0.5 * minimum.sse / sigma**2
+        target, chart = self.target, self.target.charts[0]
+        n, p = len(target.data.y), len(chart.theta)
+        u = target.log_sigma(chart, 1.0)
+        middle = 0.5 * (u.edges[1:] + u.edges[:-1])
+        share = np.diff(u.cumulative)
+        of_sigma = -n * middle - 0.5 * chart.sse * np.exp(-2.0 * middle)
+        expected = float(share @ of_sigma) - 0.5 * p - 0.5 * n * np.log(2.0 * np.pi)
         alive = self.log_weights > -np.inf
         mean = float(np.exp(self.log_weights[alive]) @ self.log_likelihood[alive])
-        if not mean > highest - 10.0 - 3.0 * (len(minimum.theta) + 1):
+        if not mean > expected - 10.0 - 3.0 * (p + 1):
             raise FloatingPointError(
-                f"unreliable: the particles' mean log likelihood is {mean:.4g}, the best fit's is "
-                f"{highest:.4g}; the posterior is a ridge that sampling cannot follow"
+                f"unreliable: the particles' mean log likelihood is {mean:.4g} instead of about "
+                f"{expected:.4g}; the posterior is a ridge that sampling cannot follow"
             )
 
     def sample_stats(self) -> dict[str, float]:

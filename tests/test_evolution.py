@@ -29,7 +29,8 @@ def summary(found):
 
 
 def test_galileos_law_is_found():
-    found = run_evolution(SHELF, search=SMALL, random_seed=0)
+    longer = Search(**{**vars(SMALL), "population_size": 30, "generations": 30})
+    found = run_evolution(SHELF, search=longer, random_seed=0)
     assert str(found.winner) in ("c0*sqrt(H)", "sqrt(c0*H)")
     assert found.stopped == "generations"
 
@@ -138,8 +139,9 @@ def test_finalists_are_distinct_and_ranked():
     found = run_evolution(SHELF, search=SMALL, random_seed=4)
     keys = [equation.key for equation, _ in found.finalists]
     assert len(set(keys)) == len(keys)
-    log_q = [evidence.log_q for _, evidence in found.finalists]
-    assert log_q == sorted(log_q, reverse=True)
+    # By what is certain: two standard errors below.
+    low = [evidence.log_q - 2 * evidence.log_q_se for _, evidence in found.finalists]
+    assert low == sorted(low, reverse=True)
     sizes = [candidate.complexity for candidate in found.front]
     scores = [candidate.score for candidate in found.front]
     assert sizes == sorted(sizes) and scores == sorted(scores)
