@@ -43,7 +43,7 @@ FINAL_SHARE = 0.2  # of max_time, for weighing the finalists again
 # Among thousands of forms some gain a nat by chance: on Galileo's shelf data sqrt(c0*H/(c1 + H))
 # is 1.05 nats ahead of c0*sqrt(H), by quadrature. So the winner may be farther behind than in a
 # comparison of a few equations.
-MARGIN = 2.0
+MARGIN = 1.5
 
 
 @dataclass(frozen=True)

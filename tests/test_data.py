@@ -97,7 +97,12 @@ def test_any_physical_unit_will_do(unit):
 )
 def test_only_finite_variables_pass(values):
     y = np.arange(len(values))
-    if np.isfinite(values).all():
+    magnitudes = np.abs(values).max(axis=0)
+    extreme = (magnitudes > 1e100) | ((magnitudes < 1e-100) & (magnitudes > 0))
+    if np.isfinite(values).all() and extreme.any():
+        with pytest.raises(ValueError, match=r"must have a magnitude between 1e-100 and 1e\+100"):
+            make_data(values, y)
+    elif np.isfinite(values).all():
         np.testing.assert_array_equal(make_data(values, y).X, values)
     else:
         with pytest.raises(ValueError, match=r"Column 'x\d' of X: (missing|infinite) value"):
