@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import simpson
 from threadpoolctl import ThreadpoolController
 
-from pmsr.data import Data, make_data, make_data_for
-from pmsr.expression import Equation
+from pmsr.data import Data
+from pmsr.expression import Equation, read_problem
 from pmsr.multistart import FitError, fit
 from pmsr.program import Program, evaluate
 from pmsr.proposal import Target, log_kernel, log_sum_exp, narrow
-from pmsr.settings import RandomSeed, Settings, check_settings
+from pmsr.settings import RandomSeed, Settings
 from pmsr.smc import FractionalKernel, run_kernel
 
 Floats = NDArray[np.float64]
@@ -113,13 +113,8 @@ def compute_evidence(
     >>> evidence.theta.round(2), round(evidence.rmse, 1)
     (array([47.09]), 13.8)
     """
-    if not isinstance(equation, Equation):
-        equation = Equation(equation, make_data(X, y).names)
-    data = make_data_for(equation.variables, X, y)
-    check_settings(settings)
-    return weigh(
-        equation.program, data, settings or Settings(), seed_for(equation.key, random_seed)
-    )
+    equation, data, settings = read_problem(equation, X, y, settings)
+    return weigh(equation.program, data, settings, seed_for(equation.key, random_seed))
 
 
 def fit_equation(
@@ -149,15 +144,12 @@ def fit_equation(
     >>> fit_equation("c0*sqrt(H)", *load_galileo("shelf"), random_seed=0).fit.theta.round(2)
     array([47.09])
     """
-    if not isinstance(equation, Equation):
-        equation = Equation(equation, make_data(X, y).names)
-    data = make_data_for(equation.variables, X, y)
-    check_settings(settings)
+    equation, data, settings = read_problem(equation, X, y, settings)
     if not equation.parameters:
         raise ValueError(f"{equation.text!r} has no parameters to fit.")
     rng = np.random.Generator(np.random.PCG64(seed_for(equation.key, random_seed)))
     try:
-        return make_target(equation.program, data, settings or Settings(), rng=rng)
+        return make_target(equation.program, data, settings, rng=rng)
     except FitError as error:
         raise ValueError(f"{equation.text!r} cannot be fitted: {error}.") from error
 

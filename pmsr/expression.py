@@ -12,9 +12,11 @@ import sympy
 
 from pmsr.algebra import function_names, real_symbol, settle, tidy, without_cot
 from pmsr.canonical import canonical_key
+from pmsr.data import Data, make_data, make_data_for
 from pmsr.grammar import parse, quoted, write
 from pmsr.lowering import lower
 from pmsr.program import Program
+from pmsr.settings import Settings
 
 # Any: SymPy's constructors are untyped; every Any below is a SymPy expression.
 
@@ -275,3 +277,23 @@ def _latex_name(name: str) -> str:
     if len(subscript) > 1 and not subscript.isdigit():
         subscript = rf"\mathrm{{{subscript.translate(_LATEX_ESCAPES)}}}"
     return f"{word}_{{{subscript}}}" if subscript else word
+
+
+def read_problem(
+    equation: Equation | str, X: Any, y: Any, settings: Settings | None = None
+) -> tuple[Equation, Data, Settings]:
+    """Check what a user hands over: an equation or its text, the data, and options or None.
+
+    Examples
+    --------
+    >>> read_problem("c0*x0", [1.0, 2.0], [2.0, 4.5])[0]
+    Equation('c0*x0', variables=['x0'])
+    """
+    if settings is not None and not isinstance(settings, Settings):
+        raise ValueError(
+            f"settings must be a Settings object, got {type(settings).__name__}. "
+            "Use pmsr.Settings(gamma=0.5)."
+        )
+    if not isinstance(equation, Equation):
+        equation = Equation(equation, make_data(X, y).names)
+    return equation, make_data_for(equation.variables, X, y), settings or Settings()

@@ -13,12 +13,12 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.replace import clone_replace, vectorize_graph
 from sympytensor.pytensor import PytensorPrinter
 
-from pmsr.data import Data, make_data, make_data_for
-from pmsr.expression import Equation
+from pmsr.data import Data
+from pmsr.expression import Equation, read_problem
 from pmsr.multistart import Region
 from pmsr.operators import OPERATORS
 from pmsr.program import EvaluateProgram, Program
-from pmsr.settings import Settings, check_settings
+from pmsr.settings import Settings
 
 Floats = NDArray[np.float64]
 
@@ -64,11 +64,7 @@ def build_model(
     >>> [variable.name for variable in model.free_RVs]
     ['c0', 'sigma']
     """
-    if not isinstance(equation, Equation):
-        equation = Equation(equation, make_data(X, y).names)
-    data = make_data_for(equation.variables, X, y)
-    check_settings(settings)
-    settings = settings or Settings()
+    equation, data, settings = read_problem(equation, X, y, settings)
     reserved = {"sigma", "y", "X", "y_observed", "mu"}
     clash = next((name for name in equation.parameters if name in reserved), None)
     if clash is not None:

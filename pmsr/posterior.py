@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 from threadpoolctl import threadpool_limits
 
-from pmsr.data import Data, make_data
+from pmsr.data import Data
 from pmsr.evidence import make_target, seed_for, weigh
-from pmsr.expression import Equation
+from pmsr.expression import Equation, read_problem
 from pmsr.multistart import Fit, FitError
 from pmsr.program import evaluate, evaluate_jacobian
 from pmsr.proposal import Target, log_kernel, narrow
@@ -106,11 +106,7 @@ def sample_posterior(
     >>> round(float(idata.posterior["c0"].mean()), 1)
     47.1
     """
-    data = make_data(X, y)
-    if not isinstance(equation, Equation):
-        equation = Equation(equation, data.names)
-    data = data.select(equation.variables)
-    settings = settings or Settings()
+    equation, data, settings = read_problem(equation, X, y, settings)
     draws = _check_count("draws", draws, MIN_DRAWS)
     chains = _check_count("chains", chains, 1)
     _check_parameters(equation)

@@ -239,23 +239,6 @@ def _check_count(name: str, value: object, least: int) -> int:
     return int(value)
 
 
-def check_settings(settings: object) -> None:
-    """Refuse what is not a `Settings` object, such as a dictionary.
-
-    Examples
-    --------
-    >>> check_settings({"gamma": 0.5})
-    Traceback (most recent call last):
-        ...
-    ValueError: settings must be a Settings object, got dict. Use pmsr.Settings(gamma=0.5).
-    """
-    if settings is not None and not isinstance(settings, Settings):
-        example = "pmsr.Settings(gamma=0.5)"
-        raise ValueError(
-            f"settings must be a Settings object, got {type(settings).__name__}. Use {example}."
-        )
-
-
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
 """Settings for the few equations that are ranked and shown: more draws, four repetitions."""
 

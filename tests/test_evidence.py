@@ -12,6 +12,7 @@ from exact import linear_log_q as exact_log_q
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.evidence import (
     compute_evidence,
+    fit_equation,
     linear_log_q,
     log_sigma_integral,
     make_target,
@@ -294,3 +295,42 @@ def test_a_search_does_not_sample_what_is_worse_than_a_constant():
     thorough = compute_evidence("c0*x0**9", X, y, random_seed=0)
     assert np.isnan(bad.log_z) and bad.failure is None
     assert abs(bad.log_q - thorough.log_q) < 0.1
+
+
+def test_what_is_no_seed_or_no_settings_is_refused():
+    X, y = load_galileo("shelf")
+    for seed in (1.5, "a", -1):
+        with pytest.raises(ValueError, match="random_seed must be a non-negative integer"):
+            compute_evidence("c0*H", X, y, random_seed=seed)
+    with pytest.raises(ValueError, match="settings must be a Settings object, got dict"):
+        compute_evidence("c0*H", X, y, settings={"gamma": 0.5})
+
+
+def test_a_ridge_that_sampling_cannot_follow_is_a_failure_not_a_number():
+    # On a straight line the best sine has an infinite period: a ridge that ends nowhere.
+    x = np.linspace(1, 5, 20)
+    y = 2 * x + 1 + np.random.default_rng(0).normal(0, 0.3, 20)
+    for seed in range(3):
+        run = compute_evidence("c0*sin(c1*x0 + c2) + c3", x, y, random_seed=seed)
+        assert run.log_q == -np.inf and "unreliable" in run.failure
+
+
+def test_where_the_proposal_does_not_cover_the_error_comes_from_repetitions():
+    x = np.linspace(1, 5, 20)
+    y = 2 * x + 1 + np.random.default_rng(0).normal(0, 0.3, 20)
+    text = "c0*exp(c1*x0) + c2*exp(c3*x0)"
+    runs = [compute_evidence(text, x, y, random_seed=seed) for seed in range(8)]
+    spread = np.std([run.log_q for run in runs], ddof=1)
+    reported = np.sqrt(np.mean([run.log_q_se**2 for run in runs]))
+    # The sample sd of 8 values is within a factor 2 of the truth with 99 % probability.
+    assert reported > spread / 2
+
+
+def test_a_fitted_equation_gives_the_region():
+    X, y = load_galileo("no_shelf")
+    target = fit_equation("k1*D**2/(1 + k2*D)", X, y, random_seed=0)
+    assert target.inside(target.fit.theta[None, :])[0]
+    with pytest.raises(ValueError, match="has no parameters to fit"):
+        fit_equation("3*D", X, y)
+    with pytest.raises(ValueError, match="cannot be fitted: never finite"):
+        fit_equation("sqrt(-1 - (c0*D)**2)", X, y)
