@@ -21,7 +21,9 @@ def with_softplus():
     class softplus(sympy.Function):
         pass
 
-    row = Operator("softplus", 1, softplus, None, lambda a: np.log1p(np.exp(a)), lambda a, v: 1.0)
+    row = Operator(
+        "softplus", 1, softplus, None, lambda a: np.log1p(np.exp(a)), lambda a, v: 1.0 - np.exp(-v)
+    )
     add_operator(row)
     yield
     del OPERATORS["softplus"]
