@@ -109,7 +109,7 @@ class Genome:
         return len(self.used)
 
     def normal_rows(self) -> list[tuple[int, int, int]]:
-        """Used rows in an order that does not depend on their places, without what is idle.
+        """List the used rows in an order that forgets their places, without what is idle.
 
         Arguments of sums and products are ordered, equal rows without parameters are one row, and
         a sum, difference, product or quotient of two parameters that occur nowhere else is a
