@@ -1,13 +1,16 @@
 """The acyclic graph of an equation (Figure 1 of the paper), laid out in layers for a drawing."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from pmsr.expression import Equation, latex_name
 from pmsr.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
 
+MAX_NAME = 20  # characters of a name in a drawing
 N_SWEEPS = 8  # passes that move nodes towards their neighbours
 _SYMBOLS = {"+": "$+$", "-": "$-$", "*": r"$\times$", "/": r"$\div$", "pow": r"$a^{\,b}$"}
+_WORD = re.compile(r"[a-zA-Z]+_?[a-zA-Z0-9]*")
 _ORDERED = ("-", "/", "pow")  # of their arguments the drawing must tell which is the first
 
 
@@ -88,6 +91,22 @@ def lay_out(equation: Equation) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
+def label_of(name: str) -> str:
+    r"""Return a name in Matplotlib's notation: c0 with a subscript, anything unusual as it is.
+
+    Matplotlib's formulas know less than LaTeX's: ``\&``, for one, is an error.
+
+    Examples
+    --------
+    >>> print(label_of("theta_2"), label_of("R&D [$]"))
+    $\theta_{2}$ R&D [\$]
+    """
+    if len(name) <= MAX_NAME and _WORD.fullmatch(name):
+        return f"${latex_name(name)}$"
+    cut = name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return cut.replace("$", r"\$")
+
+
 def _arguments(code: int, a: int, b: int) -> tuple[int, ...]:
     if code < POWER:
         return ()
@@ -101,9 +120,9 @@ def _describe(
 ) -> tuple[str, Literal["operator", "variable", "parameter", "number"], bool]:
     """Label, kind, and whether the arguments are ordered, of one row of the program."""
     if code == VARIABLE:
-        return f"${latex_name(equation.variables[a])}$", "variable", False
+        return label_of(equation.variables[a]), "variable", False
     if code == PARAMETER:
-        return f"${latex_name(equation.parameters[a])}$", "parameter", False
+        return label_of(equation.parameters[a]), "parameter", False
     if code == LITERAL:
         return f"{float(equation.program.literals[a]):.4g}", "number", False
     if code == POWER:

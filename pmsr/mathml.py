@@ -19,7 +19,7 @@ _GREEK = dict(
         "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
         "upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi "
         "Omega".split(),
-        "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ",  # Greek on purpose
+        "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ",
         strict=True,
     )
 )
@@ -121,7 +121,8 @@ class _Reader:
 
     def product(self) -> _Part:
         sign, first = self.signed_power()
-        above, below = [first], []
+        above: list[_Part] = [first]
+        below: list[_Part] = []
         while self.at("*", "/"):
             place = below if self.token == "/" else above
             self.advance()
@@ -213,7 +214,9 @@ def _times(factors: list[_Part]) -> _Part:
 
 
 def _power(base: _Part, exponent: str) -> _Part:
-    shown = base.markup if base.binding == ATOM else _bracketed(base.markup)
+    # An exponent behind a name of several words would seem to belong to the last of them.
+    is_tight = base.binding == ATOM and not base.markup.startswith("<mtext>")
+    shown = base.markup if is_tight else _bracketed(base.markup)
     return _Part(f"<msup>{shown}{exponent}</msup>", POWER, base.starts)
 
 

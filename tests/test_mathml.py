@@ -58,6 +58,7 @@ def test_brackets_that_matter_stay():
     assert flat("x*(t*H)") == "xtH"
     assert flat("x/(t/H)") == "<mfrac>x<mfrac>tH</mfrac></mfrac>"
     assert flat("-(x + t)") == "-(x+t)"
+    assert flat("`a b`**2", ["a b"]) == "<msup>(a b)2</msup>"
     assert flat("2**(x + t)") == "<msup>2x+t</msup>"
 
 

@@ -373,13 +373,21 @@ def test_the_graph_has_a_node_for_each_unit_of_complexity(ax):
 
 
 def test_nodes_of_a_graph_do_not_overlap():
-    text = "c0*exp(-c1*t)*sin(c2*t + c3)**2 - c4/(1.5 + t**c5) + c3*t"
-    ax = plot_graph(Equation(text, ["t"]))
+    text = (
+        "c0*exp(-c1*t)*sin(c2*t + c3)**2 - c4/(1.5 + t**c5) + c3*`a long name`*`another long name`"
+    )
+    ax = plot_graph(Equation(text, ["t", "a long name", "another long name"]))
     boxes = [text.get_bbox_patch() for text in ax.texts if text.get_bbox_patch() is not None]
     ax.figure.draw_without_rendering()
     boxes = [box.get_window_extent() for box in boxes]
     for place, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[:place])
+
+
+@pytest.mark.parametrize("name", ["R&D", "$x$", r"\frac", "a_b_c", "{", "%#~^", "x" * 80, "v_max"])
+def test_the_graph_takes_any_name(name):
+    ax = plot_graph(Equation("c0*`" + name + "`", [name]))
+    ax.figure.draw_without_rendering()
 
 
 def test_an_equation_of_one_node_is_drawn():

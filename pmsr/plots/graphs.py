@@ -48,7 +48,12 @@ def plot_graph(equation: Equation, *, ax: Axes | None = None) -> Axes:
     nodes = lay_out(equation)
     width = max(node.x for node in nodes) + 1.2
     height = 0.8 - min(node.y for node in nodes)
-    ax = ax or new_axes(min(width, 12.0), min(0.85 * height, 12.0))
+    # Two neighbours are one unit apart, and both may have a long name.
+    unit = max(
+        1.0,
+        0.085 * max((len(node.label) for node in nodes if "$" not in node.label), default=0) + 0.3,
+    )
+    ax = ax or new_axes(min(max(unit * width, 2.5), 12.0), min(0.85 * height, 12.0))
     ax.set(xlim=(-0.6, width - 0.6), ylim=(0.4 - height, 0.4))
     ax.set_axis_off()
     texts = []

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from pmsr.expression import latex_name
+from pmsr.graph import label_of
 from pmsr.plots.marks import CREDIBLE, LINE, WINNER, finish
 
 IS_NEW = int(version("arviz").split(".")[0]) >= 1
@@ -23,7 +23,11 @@ MAX_PAIRS = 6  # parameters whose pairs fit into a picture
 
 # A posterior is Any because its type depends on ArviZ.
 def plot_posterior(
-    posterior: Any, *, reference: Mapping[str, float] | None = None, level: float = 0.95
+    posterior: Any,
+    *,
+    reference: Mapping[str, float] | None = None,
+    reference_label: str = "reference",
+    level: float = 0.95,
 ) -> NDArray[np.object_]:
     r"""Draw the posterior density of every parameter and of the noise.
 
@@ -31,8 +35,9 @@ def plot_posterior(
     ----------
     posterior
         The ArviZ data of :func:`pmsr.sample_posterior`.
-    reference
-        Values to mark, by the parameter's name, such as those of least squares.
+    reference, reference_label
+        Values to mark, by the parameter's name, such as those of least squares, and what the
+        legend calls them.
     level
         Probability of the credible intervals, which leave out the same probability on either side.
 
@@ -66,8 +71,8 @@ def plot_posterior(
         ax.plot(np.quantile(draws, tails), [low, low], color=CREDIBLE, linewidth=5, label=interval)
         ax.plot(draws.mean(), low, "o", color=LINE, markersize=5, label="posterior mean")
         if name in reference:
-            ax.axvline(reference[name], color=WINNER, linestyle="--", label="reference")
-        ax.set(xlabel=f"${latex_name(name)}$", ylim=(2.2 * low, 1.08 * top), xlim=limits[name])
+            ax.axvline(reference[name], color=WINNER, linestyle="--", label=reference_label)
+        ax.set(xlabel=label_of(name), ylim=(2.2 * low, 1.08 * top), xlim=limits[name])
         _tidy(ax)
         ax.spines["left"].set_visible(False)
         ax.set_yticks([])
@@ -142,8 +147,8 @@ def plot_pairs(
         if row != column:
             ax.set_ylim(limits[y])
         is_last, is_first = row == len(names) - 1, column == 0 and row > 0
-        ax.set_xlabel(f"${latex_name(x)}$" if is_last else "")
-        ax.set_ylabel(f"${latex_name(y)}$" if is_first else "")
+        ax.set_xlabel(label_of(x) if is_last else "")
+        ax.set_ylabel(label_of(y) if is_first else "")
         ax.tick_params(labelbottom=is_last, labelleft=is_first)
         ax.xaxis.get_offset_text().set_visible(is_last)
         ax.yaxis.get_offset_text().set_visible(is_first)

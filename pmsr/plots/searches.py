@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
+from pmsr.grammar import without_quotes
 from pmsr.plots.marks import CREDIBLE, FAINT, LINE, MANY, WINNER, finish, new_axes, plain
 from pmsr.selection import pareto_front
 
@@ -72,6 +73,8 @@ def plot_front(
     if measure not in ("log_q", "rmse"):
         raise ValueError(f"Unknown measure {measure!r}. Available: log_q, rmse.")
     shown = table[np.isfinite(table[measure].astype(float))]
+    if "failure" in shown:
+        shown = shown[shown["failure"].isna()]
     if shown.empty:
         raise ValueError(f"No equation of the table has a finite {measure}: nothing to draw.")
     sign = 1.0 if measure == "log_q" else -1.0
@@ -114,10 +117,10 @@ def plot_front(
     labelled = [front[k] for k in np.argsort(-gains, kind="stable")]
     if chosen is not None:
         labelled = [chosen, *(k for k in labelled if k != chosen)]
-    texts = shown["equation"].tolist()
+    texts = [without_quotes(str(text)) for text in shown["equation"]]
     _label(
         ax,
-        [(size[k], value[k], str(texts[k])) for k in labelled[:n_labels]],
+        [(size[k], value[k], texts[k]) for k in labelled[:n_labels]],
         np.column_stack([size, value]),
         (np.append(size[front], end), np.append(value[front], value[front[-1]])),
     )
@@ -180,7 +183,9 @@ def plot_history(history: pd.DataFrame, *, ax: Sequence[Axes] | None = None) -> 
             panel.plot(x, values, color=color, linestyle=line, linewidth=1.5, label=label)
         alone = len(present) == 1
         panel.set(xlabel="generation", ylabel=f"{name}, {present[0][1]}" if alone else name)
-        _zoom(panel, _finite(history[present[0][0]]), name)
+        panel.ticklabel_format(axis="y", useOffset=False)
+        drawn = [_finite(history[column]) for column, _ in present]
+        _zoom(panel, drawn, is_score=name in ("log q", "score"))
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         finish(panel, legend=not alone)
     return np.array(axes, dtype=object)
@@ -208,14 +213,21 @@ def _finite(column: pd.Series) -> Floats:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _zoom(ax: Axes, best: Floats, name: str) -> None:
-    """Show the range of the best, not how bad the first generations are on average."""
-    if name not in ("log q", "score") or not np.isfinite(best).any():
+def _zoom(ax: Axes, drawn: Sequence[Floats], *, is_score: bool) -> None:
+    """Choose the range of y where Matplotlib would show too much or too little."""
+    best = drawn[0]
+    if not np.isfinite(best).any():
         return
-    low, high = np.nanquantile(best, 0.02), np.nanmax(best)
-    room = max(high - low, 1.0)
-    bottom, top = ax.get_ylim()
-    ax.set_ylim(max(bottom, low - 2.0 * room), top)
+    low, high = float(np.nanquantile(best, 0.02)), float(np.nanmax(best))
+    if is_score:
+        # One hopeless equation takes the mean of a population to minus thousands.
+        typical = [np.nanmedian(values) for values in drawn if np.isfinite(values).any()]
+        bottom = max(min(low, *typical), high - 20.0 * max(high - low, 1.0))
+        room = 0.15 * max(high - bottom, 1.0)
+        ax.set_ylim(bottom - room, high + room)
+    elif np.ptp(ax.get_ylim()) < 1e-3 * abs(high):
+        # A constant with its rounding errors.
+        ax.set_ylim(high - 0.05 * abs(high), high + 0.05 * abs(high))
 
 
 def _focus(ax: Axes, value: Floats, front: Floats, sign: float) -> None:
