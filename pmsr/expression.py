@@ -161,8 +161,8 @@ class Equation:
         """LaTeX without dollar signs."""
         # SymPy prints in the order of the alphabet, in which "!" comes first.
         leading = {real_symbol(name): real_symbol("!" + name) for name in self.parameters}
-        names = {leading[real_symbol(name)]: _latex_name(name) for name in self.parameters}
-        names |= {real_symbol(name): _latex_name(name) for name in self.variables}
+        names = {leading[real_symbol(name)]: latex_name(name) for name in self.parameters}
+        names |= {real_symbol(name): latex_name(name) for name in self.variables}
         return str(sympy.latex(settle(self.expression, leading), symbol_names=names))
 
     def __str__(self) -> str:
@@ -268,12 +268,12 @@ def _unknown(name: str, variables: Sequence[str], parameters: Sequence[str]) -> 
     )
 
 
-def _latex_name(name: str) -> str:
+def latex_name(name: str) -> str:
     r"""Return a name in LaTeX: Greek letters by name, digits and what follows _ as a subscript.
 
     Examples
     --------
-    >>> print(_latex_name("theta_2"), _latex_name("speed [m/s]"))
+    >>> print(latex_name("theta_2"), latex_name("speed [m/s]"))
     \theta_{2} \mathrm{speed\ [m/s]}
     """
     match = re.fullmatch(r"([^\W\d_]+)_?(\w*)", name)

@@ -120,3 +120,31 @@ def simplest_close(
     close = [k for k in range(len(values)) if values[best] - values[k] <= margins[k]]
     trusted = [k for k in close if errors[k] < 1.0] or close
     return min(trusted, key=lambda k: (complexity[k], n_parameters[k], -values[k]))
+
+
+def pareto_front(score: Sequence[float], complexity: Sequence[int]) -> list[int]:
+    """Places of the equations that no other beats in both score and complexity.
+
+    Parameters
+    ----------
+    score
+        Larger is better: log q, or the negative RMSE. What is not finite is never on the front.
+    complexity
+        Smaller is better.
+
+    Returns
+    -------
+    list of int
+        Simplest first, so with rising score. Of equals the first.
+
+    Examples
+    --------
+    >>> pareto_front([-10.0, -12.0, -11.0, -13.0], [9, 4, 4, 3])
+    [3, 2, 0]
+    """
+    best, front = -np.inf, []
+    for place in sorted(range(len(score)), key=lambda k: (complexity[k], -score[k])):
+        if np.isfinite(score[place]) and score[place] > best:
+            best = score[place]
+            front.append(place)
+    return front

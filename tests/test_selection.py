@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 
 from pmsr.selection import (
     pair_by_distance,
+    pareto_front,
     replacement_probability,
     replaces_if_better,
     replaces_probabilistically,
@@ -53,3 +56,17 @@ def test_pairs_have_the_smaller_total_distance(distances):
     assert {first, second} == {0, 1}
     total = distances[first] + distances[2 + second]
     assert total <= distances[1 - first] + distances[2 + 1 - second]
+
+
+scores = st.one_of(st.floats(-100, 100), st.sampled_from([-np.inf, np.nan]))
+
+
+@given(st.lists(st.tuples(scores, st.integers(1, 9)), max_size=12))
+def test_nothing_beats_the_front_and_the_front_beats_everything_else(pairs):
+    front = pareto_front([score for score, _ in pairs], [size for _, size in pairs])
+    chosen = [pairs[place] for place in front]
+    assert chosen == sorted(chosen, key=lambda pair: pair[1])
+    assert all(a < b for (a, _), (b, _) in pairwise(chosen))
+    for score, size in pairs:
+        if np.isfinite(score):
+            assert any(best >= score and least <= size for best, least in chosen)
