@@ -43,7 +43,7 @@ from pmsr.selection import (
 )
 from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
 
-N_LEADERS = 100  # size of the hall of fame
+N_LEADERS = 300  # size of the hall of fame
 READ_BATCH = 8  # graphs that a worker reads before it reports back, about 15 ms
 WEIGH_BATCH = 3  # equations that it weighs before it does, about 30 ms
 ROUND = 32  # equations for each worker between two looks at the clock
@@ -205,6 +205,35 @@ def _refusal(equation: Equation, search: Search) -> str | None:
     if not search.variable_exponents and _has_variable_exponent(equation.program):
         return "variable exponent"
     return None
+
+
+def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> list[Candidate]:
+    """Choose one spelling of each law: the simplest, then that with the fewest curved parameters.
+
+    c0*sqrt(H), sqrt(c0*H) and sqrt(c0)*sqrt(c1*H/c0) have keys of their own, because flat priors on
+    their parameters are not the same prior; but they fit equally well, to all digits, and a
+    report of all of them would divide the probability of one law among its spellings.
+    """
+    laws: list[list[Candidate]] = []
+    for candidate in candidates:
+        for spellings in laws:
+            if _among(candidate, spellings[:1]):
+                spellings.append(candidate)
+                break
+        else:
+            laws.append([candidate])
+
+    def simplicity(candidate: Candidate) -> tuple[float, ...]:
+        program = Equation(candidate.key, variables).program
+        n_curved = program.n_parameters - len(program.affine)
+        return candidate.complexity, candidate.n_parameters, n_curved, -candidate.score
+
+    return [min(spellings, key=simplicity) for spellings in laws]
+
+
+def _among(candidate: Candidate, others: Sequence[Candidate]) -> bool:
+    """Tell whether another candidate fits equally well: to 1e-7, which chance does not."""
+    return any(abs(candidate.rmse - other.rmse) <= 1e-7 * other.rmse for other in others)
 
 
 def _has_variable_exponent(program: Program) -> bool:
@@ -593,11 +622,13 @@ class _Run:
 
     def finish(self, stopped: str) -> Evolution:
         """Weigh the finalists again, with replicates, and rank them."""
-        keys = [member.candidate.key for member in self.archive.leaders[: self.search.n_finalists]]
         front = sorted(
             (member.candidate for member in self.archive.front), key=lambda c: c.complexity
         )
-        keys += [candidate.key for candidate in front if candidate.key not in keys]
+        best = [member.candidate for member in self.archive.leaders]
+        laws = distinct_laws(best, self.data.names)[: self.search.n_finalists]
+        laws += [law for law in distinct_laws(front, self.data.names) if not _among(law, laws)]
+        keys = [law.key for law in laws]
         equations = [Equation(key, self.data.names) for key in keys]
         settings = replace(
             self.settings,

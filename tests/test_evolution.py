@@ -11,7 +11,7 @@ import pytest
 
 from pmsr.checkpoint import load_state
 from pmsr.data import load_galileo, make_data, make_sine
-from pmsr.evolution import Archive, Candidate, read_graph, run_evolution
+from pmsr.evolution import Archive, Candidate, distinct_laws, read_graph, run_evolution
 from pmsr.expression import Equation
 from pmsr.genome import Primitives, equation_genome
 from pmsr.settings import QUICK, Search
@@ -264,3 +264,20 @@ def test_progress_can_be_shown(capsys):
         SHELF, search=Search(**{**vars(SMALL), "generations": 2}), random_seed=0, verbose=True
     )
     assert "generation" in capsys.readouterr().out
+
+
+def test_spellings_of_one_law_are_one_finalist():
+    def candidate(text, score, rmse):
+        equation = Equation(text, ["H"])
+        return Candidate(
+            equation.key, score, score, 0.1, rmse, len(equation.parameters), equation.complexity
+        )
+
+    spelt = [
+        candidate("sqrt(c0)*sqrt(c1*H/c0)", -9.0, 13.75980001),
+        candidate("sqrt(c0*H)", -9.1, 13.7598),
+        candidate("c0 + c1*H", -9.2, 14.0),
+        candidate("c0*sqrt(H)", -9.3, 13.7598 * (1.0 + 1e-9)),
+    ]
+    laws = distinct_laws(spelt, ["H"])
+    assert [law.key for law in laws] == [spelt[3].key, spelt[2].key]
