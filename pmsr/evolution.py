@@ -87,6 +87,9 @@ class Evolution:
         Number of distinct equations seen.
     stopped
         Why the search ended.
+    fitness
+        ``"evidence"`` or ``"rmse"``; the conventional search does not weigh its finalists, whose
+        ``log_q`` is NaN.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -95,11 +98,14 @@ class Evolution:
     history: tools.Logbook
     n_candidates: int
     stopped: str
+    fitness: str = "evidence"
 
     @property
     def winner(self) -> Equation:
-        """The simplest finalist whose evidence is close to the best one's."""
+        """The simplest finalist whose evidence is close to the best one's, or the least error."""
         equations, evidences = zip(*self.finalists, strict=True)
+        if self.fitness == "rmse":
+            return equations[0]
         place = simplest_close(
             [evidence.log_q for evidence in evidences],
             [evidence.log_q_se for evidence in evidences],
@@ -653,7 +659,7 @@ class _Run:
                     self.data,
                     settings,
                     self.seed + 1,
-                    "evidence",
+                    self.search.fitness,
                     added_operators(),
                 )
                 for key, equation in chosen
@@ -666,7 +672,13 @@ class _Run:
             pairs.sort(key=lambda pair: pair[1].rmse)
         population = tuple(individual.key for individual in self.population)
         return Evolution(
-            tuple(pairs), tuple(front), population, self.history, self.n_weighed, stopped
+            tuple(pairs),
+            tuple(front),
+            population,
+            self.history,
+            self.n_weighed,
+            stopped,
+            self.search.fitness,
         )
 
 

@@ -187,6 +187,8 @@ def test_the_conventional_engine_minimises_the_error():
     errors = [record["rmse_best"] for record in found.history]
     assert np.all(np.diff(errors) <= 0.0) and errors[-1] < errors[0]
     assert [e.rmse for _, e in found.finalists] == sorted(e.rmse for _, e in found.finalists)
+    assert found.winner is found.finalists[0][0]
+    assert all(np.isnan(evidence.log_q) for _, evidence in found.finalists)
 
 
 def test_finalists_are_distinct_and_ranked():
