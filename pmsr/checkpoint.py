@@ -102,7 +102,7 @@ def load_state(
     if rows.ndim != 3 or rows.shape[1:] != (search.max_complexity, 3) or rows.dtype != np.int32:
         raise ValueError(f"{path} holds a population of shape {rows.shape}: it is damaged.")
     genomes = [
-        Genome(np.ascontiguousarray(row), tuple(literals))
+        Genome(np.ascontiguousarray(row), tuple(literals), search.share_parameters)
         for row, literals in zip(rows, header["literals"], strict=True)
     ]
     return State(

@@ -24,6 +24,7 @@ from pmsr.genome import (
     distance,
     equation_genome,
     mutate,
+    neighbours,
     random_genome,
 )
 from pmsr.operators import (
@@ -47,6 +48,8 @@ N_LEADERS = 300  # size of the hall of fame
 READ_BATCH = 8  # graphs that a worker reads before it reports back, about 15 ms
 WEIGH_BATCH = 3  # equations that it weighs before it does, about 30 ms
 ROUND = 32  # equations for each worker between two looks at the clock
+N_CLIMBERS = 3  # of the best individuals that climb at a refresh
+MAX_CLIMB = 5  # steps that each takes at most
 SAVE_SECONDS = 5.0  # between checkpoints
 FINAL_SHARE = 0.2  # of max_time, for weighing the finalists again
 # Among thousands of forms some gain a nat by chance: on Galileo's shelf data sqrt(c0*H/(c1 + H))
@@ -352,7 +355,9 @@ class _Run:
         self.started = time.monotonic()
         self.seed = int(np.random.default_rng(random_seed).integers(2**63))
         self.rng = np.random.default_rng(self.seed)
-        self.primitives = Primitives(search.operators, data.names, search.max_complexity)
+        self.primitives = Primitives(
+            search.operators, data.names, search.max_complexity, shared=search.share_parameters
+        )
         self.archive = Archive()
         self.parallel = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch="all")
         self.n_workers = effective_n_jobs(n_jobs)
@@ -538,15 +543,32 @@ class _Run:
                 self.population[parents[parent]] = children[child]
 
     def _refresh(self) -> None:
-        """Replace repeated equations by random ones, which are evaluated in the next round."""
+        """Replace repeated equations by random ones, and let the best meet all their neighbours."""
         seen: set[str] = set()
-        newcomers = []
+        distinct, newcomers = [], []
         for place, individual in enumerate(self.population):
             if individual.key in seen:
                 newcomers.append(place)
                 self.population[place] = Individual(self.toolbox.individual())
+            else:
+                distinct.append(place)
             seen.add(individual.key)
         self.evaluate([self.population[place] for place in newcomers], None)
+        distinct.sort(key=lambda place: -self.population[place].fitness.values[0])
+        for place in distinct[:N_CLIMBERS]:
+            self._climb(place)
+
+    def _climb(self, place: int) -> None:
+        """Put the best neighbour in the place of an individual, while that is an improvement."""
+        for _ in range(MAX_CLIMB):
+            now = self.population[place]
+            around = [Individual(genome) for genome in neighbours(now.genome, self.primitives)]
+            if not around or not self.evaluate(around, self.deadline):
+                return
+            best = max(around, key=lambda individual: individual.fitness.values[0])
+            if best.fitness.values[0] <= now.fitness.values[0]:
+                return
+            self.population[place] = best
 
     def evaluate(self, individuals: Sequence[Individual], deadline: float | None) -> bool:
         """Give every individual its key and score; False if the deadline passed meanwhile."""

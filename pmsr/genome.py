@@ -1,7 +1,7 @@
 """The acyclic-graph array of Section 2.1: random, crossover, the five mutations, distance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Primitives:
         Number of rows of every graph, and so the largest complexity.
     p_parameter
         Probability that a random leaf is a parameter rather than a variable.
+    shared
+        Whether two rows that refer to one parameter mean the same parameter.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Primitives:
     variables: tuple[str, ...]
     size: int = 64
     p_parameter: float = 0.4
+    shared: bool = True
 
     def __post_init__(self) -> None:
         for name in self.operators:
@@ -80,10 +83,13 @@ class Genome:
         used; they are material for mutations.
     literals
         Numbers that ``LITERAL`` rows refer to; they come from equations that users wrote.
+    shared
+        Whether a ``PARAMETER`` row that two rows refer to is one parameter or two.
     """
 
     rows: Rows
     literals: tuple[float, ...] = ()
+    shared: bool = True
 
     @property
     def used(self) -> list[int]:
@@ -125,7 +131,7 @@ class Genome:
         uses = [0] * len(rows)
         for index in used:
             for child in _children(rows[index]):
-                uses[child] += 1
+                uses[child] += self.shared or rows[child][0] != PARAMETER
         # A colour is the same for all rows with the same look; integers have a stable hash.
         colour = [0] * len(rows)
         constant = [True] * len(rows)  # whether no parameter is below
@@ -143,7 +149,12 @@ class Genome:
             elif _arity(code) == 1:
                 colour[index] = hash((code, colour[a]))
                 constant[index] = constant[a]
-            elif code in _FIELD and a != b and _is_lone(rows, uses, a) and _is_lone(rows, uses, b):
+            elif (
+                code in _FIELD
+                and (a != b or not self.shared)
+                and _is_lone(rows, uses, a)
+                and _is_lone(rows, uses, b)
+            ):
                 rows[index] = [PARAMETER, 0, 0]
                 constant[index] = False
             else:
@@ -152,7 +163,7 @@ class Genome:
                     a, b = b, a
                 colour[index] = hash((code, colour[a], colour[b]))
                 constant[index] = constant[a] and constant[b]
-        return _renumbered(rows, constant)
+        return _renumbered(rows, constant, self.shared)
 
     def raw_key(self) -> bytes:
         """Bytes that graphs share if their normal rows are the same."""
@@ -199,18 +210,31 @@ _FIELD = (*_COMMUTATIVE, operator_code("-"), operator_code("/"))
 
 
 def _is_lone(rows: list[list[int]], uses: list[int], index: int) -> bool:
-    return rows[index][0] == PARAMETER and uses[index] == 1
+    return rows[index][0] == PARAMETER and uses[index] <= 1
 
 
-def _renumbered(rows: list[list[int]], constant: list[bool]) -> list[tuple[int, int, int]]:
-    """List the rows below the last one, arguments first, each once."""
+def _renumbered(
+    rows: list[list[int]], constant: list[bool], shared: bool
+) -> list[tuple[int, int, int]]:
+    """List the rows below the last one, arguments first, each once; parameters if shared."""
     place: dict[int, int] = {}
     known: dict[tuple[int, int, int], int] = {}
     listed: list[tuple[int, int, int]] = []
+
+    def argument(index: int) -> int:
+        if shared or rows[index][0] != PARAMETER:
+            return place[index]
+        listed.append((PARAMETER, 0, 0))
+        return len(listed) - 1
+
     stack = [len(rows) - 1]
     while stack:
         index = stack[-1]
-        waiting = [child for child in _children(rows[index]) if child not in place]
+        waiting = [
+            child
+            for child in _children(rows[index])
+            if child not in place and (shared or rows[child][0] != PARAMETER)
+        ]
         if waiting:
             stack.append(waiting[0])
             continue
@@ -220,9 +244,9 @@ def _renumbered(rows: list[list[int]], constant: list[bool]) -> list[tuple[int, 
         if code == PARAMETER:
             row = (code, 0, 0)
         elif arity == 2:
-            row = (code, place[a], place[b])
+            row = (code, argument(a), argument(b))
         elif arity == 1:
-            row = (code, place[a], b if code == POWER else 0)
+            row = (code, argument(a), b if code == POWER else 0)
         else:
             row = (code, a, 0)
         if constant[index] and row in known:
@@ -266,6 +290,7 @@ def equation_genome(
         If the equation needs an operator that is not allowed, or more rows.
     """
     program = equation.program
+    _check_sharing(equation, primitives)
     rows: list[tuple[int, int, int]] = []
     place: list[int] = []
     names = list(OPERATORS)
@@ -303,7 +328,21 @@ def equation_genome(
             row[2] + shift if children > 1 else row[2],
         ]
         table[shift + index] = (row[0], *moved)
-    return Genome(table, tuple(program.literals.tolist()))
+    return replace(genome, rows=table, literals=tuple(program.literals.tolist()))
+
+
+def _check_sharing(equation: Equation, primitives: Primitives) -> None:
+    """Refuse an equation whose parameter would fall apart into two."""
+    uses = [0] * len(equation.program.nodes)
+    for row in equation.program.nodes.tolist():
+        for child in _children(row):
+            uses[child] += 1
+    for row, n in zip(equation.program.nodes.tolist(), uses, strict=True):
+        if row[0] == PARAMETER and n > 1 and not primitives.shared:
+            raise ValueError(
+                f"{equation.text!r} uses {equation.parameters[row[1]]} in {n} places. Allow it "
+                "with share_parameters=True, or write a parameter for each place."
+            )
 
 
 def _spell_power(
@@ -314,7 +353,7 @@ def _spell_power(
     equation: Equation,
 ) -> None:
     """Append an integer power: as products where they are allowed, else as a power."""
-    if "*" in primitives.operators and 2 <= exponent <= 8:
+    if "*" in primitives.operators and 2 <= exponent <= 8 and rows[base][0] != PARAMETER:
         times = operator_code("*")
         rows.append((times, base, base))
         for _ in range(exponent - 2):
@@ -341,7 +380,7 @@ def random_genome(primitives: Primitives, *, rng: np.random.Generator) -> Genome
             rows[index] = _random_leaf(primitives, rng)
         else:
             rows[index] = _random_operator(index, primitives, rng)
-    return Genome(rows)
+    return Genome(rows, shared=primitives.shared)
 
 
 def crossover(first: Genome, second: Genome, *, rng: np.random.Generator) -> tuple[Genome, Genome]:
@@ -355,7 +394,7 @@ def crossover(first: Genome, second: Genome, *, rng: np.random.Generator) -> tup
             moved = rows[cut:]
             moved[moved[:, 0] == LITERAL, 1] += len(literals)
             literals = literals + tail.literals
-        children.append(Genome(rows, literals))
+        children.append(replace(head, rows=rows, literals=literals))
     return children[0], children[1]
 
 
@@ -375,7 +414,7 @@ def mutate_node(genome: Genome, primitives: Primitives, *, rng: np.random.Genera
         rows[index, 0] = primitives.codes[int(rng.integers(len(primitives.codes)))]
         if _arity(code) == 1:  # its second entry meant nothing
             rows[index, 2] = rng.integers(index)
-    return Genome(rows, genome.literals)
+    return replace(genome, rows=rows)
 
 
 def mutate_edge(genome: Genome, primitives: Primitives, *, rng: np.random.Generator) -> Genome:
@@ -387,7 +426,7 @@ def mutate_edge(genome: Genome, primitives: Primitives, *, rng: np.random.Genera
     index = _choose(inner, rng)
     place = 1 + int(rng.integers(_arity(int(rows[index, 0]))))
     rows[index, place] = rng.integers(index)
-    return Genome(rows, genome.literals)
+    return replace(genome, rows=rows)
 
 
 def mutate_node_and_edge(
@@ -400,27 +439,31 @@ def mutate_node_and_edge(
         rows[index] = _random_leaf(primitives, rng)
     else:
         rows[index] = _random_operator(index, primitives, rng)
-    return Genome(rows, genome.literals)
+    return replace(genome, rows=rows)
 
 
 def prune(genome: Genome, primitives: Primitives, *, rng: np.random.Generator) -> Genome:
     """Prune mutation: a used operator is bypassed; whoever used it uses one of its arguments."""
-    rows = genome.rows.copy()
-    inner = [index for index in genome.used if _arity(int(rows[index, 0])) > 0]
+    inner = [index for index in genome.used if _arity(int(genome.rows[index, 0])) > 0]
     if not inner:
         return genome
     index = _choose(inner, rng)
-    keep = _choose(_children(rows[index].tolist()), rng)
+    return _bypassed(genome, index, _choose(_children(genome.rows[index].tolist()), rng))
+
+
+def _bypassed(genome: Genome, index: int, keep: int) -> Genome:
+    """Let whoever used a row use an earlier one instead."""
+    rows = genome.rows.copy()
     if index == len(rows) - 1:
-        # The result itself: its argument takes its place.
+        # The result itself: the other takes its place.
         rows[index] = rows[keep]
-        return Genome(rows, genome.literals)
+        return replace(genome, rows=rows)
     for later in range(index + 1, len(rows)):
         arity = _arity(int(rows[later, 0]))
         for place in range(1, 1 + arity):
             if rows[later, place] == index:
                 rows[later, place] = keep
-    return Genome(rows, genome.literals)
+    return replace(genome, rows=rows)
 
 
 def branch(genome: Genome, primitives: Primitives, *, rng: np.random.Generator) -> Genome:
@@ -462,10 +505,35 @@ def branch(genome: Genome, primitives: Primitives, *, rng: np.random.Generator) 
         a = row[1] + shift if arity > 0 else row[1]
         b = row[2] + shift if arity > 1 else row[2]
         table[shift + index] = (row[0], a, b)
-    return Genome(table, genome.literals)
+    return replace(genome, rows=table)
 
 
 MUTATIONS = (mutate_node, mutate_edge, mutate_node_and_edge, prune, branch)
+
+
+def neighbours(genome: Genome, primitives: Primitives) -> list[Genome]:
+    """List all graphs of the same size or less that differ in one used row.
+
+    A leaf becomes another leaf; an operator another of its arity, one of its arguments, or a leaf;
+    the arguments of an operator change places.
+    """
+    leaves = [(PARAMETER, 0, 0)] + [(VARIABLE, k, 0) for k in range(len(primitives.variables))]
+    found = []
+    for index in genome.used:
+        row = tuple(genome.rows[index].tolist())
+        arity = _arity(row[0])
+        others: list[tuple[int, ...]] = [leaf for leaf in leaves if leaf[0] != row[0] or arity == 0]
+        if arity > 0:
+            others += [(code, *row[1:]) for code in primitives.codes if _arity(code) == arity]
+            found += [_bypassed(genome, index, child) for child in _children(row)]
+        if arity == 2 and row[0] not in _COMMUTATIVE:
+            others.append((row[0], row[2], row[1]))
+        for other in others:
+            if other != row:
+                rows = genome.rows.copy()
+                rows[index] = other
+                found.append(replace(genome, rows=rows))
+    return found
 
 
 def distance(first: Genome, second: Genome) -> int:

@@ -266,13 +266,18 @@ class Search:
         Largest number of parameters; None for no limit.
     variable_exponents
         Whether a variable may stand in an exponent, as in ``c0**x``.
+    share_parameters
+        Whether a parameter may occur in several places, as in ``c0*(c0 + sin(x))`` and in the
+        paper. Such coincidences save a parameter and so gain evidence by chance.
     fitness
         ``"evidence"``: log q, with probabilistic crowding (Algorithm 1); ``"rmse"``: the
         conventional search, with deterministic crowding.
     p_crossover, p_mutation
         Probabilities that a pair is crossed, and that a child is mutated.
     refresh
-        Every so many generations, repeated equations make room for random ones; None for never.
+        Every so many generations repeated equations make room for random ones, and the best few
+        are replaced by the best of their neighbours, which differ in one node, while that
+        improves them; None for never.
     n_finalists
         How many of the best equations are weighed again before they are ranked.
 
@@ -293,6 +298,7 @@ class Search:
     max_complexity: int = 64
     max_parameters: int | None = None
     variable_exponents: bool = False
+    share_parameters: bool = False
     fitness: Literal["evidence", "rmse"] = "evidence"
     p_crossover: float = 0.4
     p_mutation: float = 0.4
