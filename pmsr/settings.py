@@ -239,6 +239,29 @@ def _check_count(name: str, value: object, least: int) -> int:
     return int(value)
 
 
+def check_settings(settings: object, default: Settings) -> Settings:
+    """Return a user's options, or the default where there are none.
+
+    Examples
+    --------
+    >>> check_settings({"gamma": 0.5}, Settings())
+    Traceback (most recent call last):
+        ...
+    ValueError: settings must be a Settings object, got dict. Use pmsr.Settings(gamma=0.5).
+    """
+    if settings is None:
+        return default
+    if not isinstance(settings, Settings):
+        example = "gamma=0.5"
+        if isinstance(settings, dict):
+            example = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        raise ValueError(
+            f"settings must be a Settings object, got {type(settings).__name__}. "
+            f"Use pmsr.Settings({example})."
+        )
+    return settings
+
+
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
 """Settings for the few equations that are ranked and shown: more draws, four repetitions."""
 

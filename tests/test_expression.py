@@ -284,6 +284,10 @@ def test_columns_may_be_called_like_parameters_of_the_canonical_form():
         ("`m^2`", ["m^2"], r"\mathrm{m\wedge 2}"),
         ("x10**2", ["x10"], r"x_{10}^{2}"),
         ("H/c0", ["H"], r"\frac{H}{c_{0}}"),
+        ("c0*σ", ["σ"], r"c_{0} \sigma"),
+        ("µ_x + a__", ["µ_x", "a__"], r"a_{\_} + \mu_{x}"),
+        ("`Δt [°]`", ["Δt [°]"], r"\mathrm{\Delta t\ [{}^{\circ}]}"),
+        ("`area (m²)`**2", ["area (m²)"], r"\mathrm{area\ (m{}^{2})}^{2}"),
     ],
 )
 def test_latex_shows_names_as_one_would_set_them(text, variables, latex):

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmsr.selection import (
+    model_probabilities,
     pair_by_distance,
     replacement_probability,
     replaces_if_better,
@@ -53,3 +54,13 @@ def test_pairs_have_the_smaller_total_distance(distances):
     assert {first, second} == {0, 1}
     total = distances[first] + distances[2 + second]
     assert total <= distances[1 - first] + distances[2 + 1 - second]
+
+
+def test_probabilities_are_the_normalised_evidence():
+    probabilities = model_probabilities([-700.0, -701.0, -np.inf, np.nan], list("abcd"))
+    np.testing.assert_allclose(probabilities, [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1)), 0, 0])
+
+
+def test_without_evidence_probabilities_are_zero_and_without_weighing_unknown():
+    assert model_probabilities([-np.inf, -np.inf], ["a", "b"]).tolist() == [0.0, 0.0]
+    assert np.isnan(model_probabilities([np.nan, np.nan], ["a", "b"])).all()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from pmsr.settings import FINALIST, Settings
+from pmsr.settings import FINALIST, QUICK, Settings, check_settings
 
 
 def test_defaults_are_the_papers_choice_with_a_bounded_sigma():
@@ -136,3 +136,11 @@ def test_sigma_bounds_that_cross_are_refused():
 def test_sigma_power_is_the_exponent_of_the_prior():
     assert Settings().sigma_power == 0
     assert Settings(sigma_prior="log-flat").sigma_power == 1
+
+
+def test_a_dictionary_is_not_taken_for_settings():
+    with pytest.raises(
+        ValueError, match=r"got dict\. Use pmsr\.Settings\(gamma='paper', n_draws=9\)"
+    ):
+        check_settings({"gamma": "paper", "n_draws": 9}, Settings())
+    assert check_settings(None, QUICK) is QUICK
