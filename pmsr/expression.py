@@ -42,8 +42,8 @@ _GREEK_LETTERS = {_greek_letter(name): "\\" + name for name in sorted(_GREEK)} |
 }
 _LATEX_ESCAPES = str.maketrans(
     {c: "\\" + c for c in "{}$&#_% "}
-    | {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", "°": r"{}^{\circ}"}
-    | {"²": "{}^{2}", "³": "{}^{3}", "·": r"\cdot ", "×": r"\times ", "−": "-"}
+    | {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", "`": r"\backprime "}
+    | {"°": r"{}^{\circ}", "²": "{}^{2}", "³": "{}^{3}", "·": r"\cdot ", "×": r"\times ", "−": "-"}
     | {letter: command + " " for letter, command in _GREEK_LETTERS.items()}
 )
 
