@@ -104,7 +104,7 @@ def make_data(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Data:
         )
     for values, name in zip(inputs.T, checked_names, strict=True):
         _check_magnitude(values, f"Column {name!r}")
-    _check_order(X, y)
+    check_order(X, y)
     _check_spread(outputs, target)
     return Data(X=inputs, y=outputs, names=checked_names, target=target)
 
@@ -377,7 +377,7 @@ def _quote_example(values: NDArray[Any]) -> str:
     return f", for example {strange[0]!r}" if strange else ""
 
 
-def _check_order(X: Any, y: Any) -> None:
+def check_order(X: Any, y: Any) -> None:
     """Refuse the same index in two orders: rows are paired by position, as in scikit-learn."""
     tables = pd.DataFrame | pd.Series
     if not (isinstance(X, tables) and isinstance(y, tables)) or X.index.equals(y.index):

@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pmsr.data import Data, make_data
+from pmsr.data import Data, check_order, make_data
 from pmsr.evolution import run_evolution
 from pmsr.expression import Equation
 from pmsr.fitted import FittedEquation, Kind, warn
@@ -195,6 +195,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             guess if isinstance(guess, Equation) else Equation(guess, data.names)
             for guess in self.guesses or ()
         ]
+        if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
+            raise ValueError(f"callbacks must be a list of functions, got {self.callbacks!r}.")
         random_seed = self._random_seed()
         found = run_evolution(
             data,
@@ -203,7 +205,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             seeds=seeds,
             random_seed=random_seed,
             n_jobs=self.n_jobs,
-            callbacks=self.callbacks or (),
+            callbacks=self.callbacks,
             checkpoint=self.checkpoint,
             verbose=bool(self.verbose),
         )
@@ -231,10 +233,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
                 ensure_min_samples=2,
                 ensure_all_finite=False,
             )
-        except ValueError:
-            if hasattr(X, "columns") and y is not None:
+        except ValueError as error:
+            unclear = hasattr(X, "columns") or str(error).startswith("could not convert")
+            if unclear and y is not None:
                 make_data(X, y)  # names the column that cannot be used
             raise
+        if _has_times(X):
+            make_data(X, y)
+        check_order(X, y)
         names = getattr(self, "feature_names_in_", None)
         return make_data(
             values,
@@ -499,6 +505,12 @@ def _check_set_once(
                 f"{field.name} is {value!r} in {what} and {chosen[field.name]!r} in the estimator. "
                 f"Set it in the estimator only: BayesianSymbolicRegressor({field.name}={value!r})."
             )
+
+
+def _has_times(X: Any) -> bool:
+    """Tell whether a table has dates, which scikit-learn takes for nanoseconds since 1970."""
+    columns = getattr(X, "columns", ())
+    return any(np.asarray(X[name]).dtype.kind in "mM" for name in columns)
 
 
 def _name_of(y: Any) -> str | None:
