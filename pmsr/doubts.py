@@ -1,5 +1,7 @@
 """What a user should doubt about a result, in words, with something to do about it."""
 
+import sys
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,6 +22,15 @@ MAX_PARETO_K, MAX_LOG_Q_SE = 0.7, 0.5
 
 class ResultWarning(UserWarning):
     """A reason to doubt a result; `warnings.filterwarnings` silences it by this name."""
+
+
+def warn(doubts: Sequence[str]) -> None:
+    """Issue doubts as warnings that point at the line outside pmsr which asked for them."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("pmsr."):
+        level, frame = level + 1, frame.f_back
+    for doubt in doubts:
+        warnings.warn(doubt, ResultWarning, stacklevel=level)
 
 
 def doubt_number_of_points(n_points: int, n_parameters: int) -> list[str]:

@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pmsr.data import Data, check_order, make_data
+from pmsr.doubts import warn
 from pmsr.evolution import run_evolution
 from pmsr.expression import Equation
-from pmsr.fitted import FittedEquation, Kind, warn
+from pmsr.fitted import FittedEquation, Kind
 from pmsr.result import Result, decode_result, from_evolution
 from pmsr.settings import QUICK, Search, Settings, check_settings
 from pmsr.storage import BROKEN, damaged, read_folder
@@ -217,7 +218,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             random_seed=random_seed,
             parsimonious=self.model_selection == "parsimonious",
         )
-        warn(self.warnings_, stacklevel=3)
+        warn(self.warnings_)
         return self
 
     def _validate(self, X: Any, y: Any) -> Data:
@@ -377,7 +378,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         which
-            Its row in ``equations_``, or its text.
+            Its row in ``equations_``, or the equation in any spelling.
         """
         self.result_ = self._fitted().select(which)
         return self

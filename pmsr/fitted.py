@@ -1,6 +1,5 @@
 """One equation with its data: evidence, posterior, predictions, exports."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 
 from pmsr.data import Data, check_X
 from pmsr.doubts import (
-    ResultWarning,
     doubt_evidence,
     doubt_noise,
     doubt_number_of_points,
     doubt_range,
+    warn,
 )
 from pmsr.evidence import Evidence, fit_equation, seed_for
 from pmsr.expression import Equation, latex_name
@@ -198,9 +197,9 @@ class FittedEquation:
     def _predict(self, X: Any, level: float | None) -> Floats:
         points = check_X(X, self.equation.variables, others=True)
         summary, undefined = predict_mixture([self.component(points)], level)
-        warn(doubt_range(self.data, points, self.used), stacklevel=4)
+        warn(doubt_range(self.data, points, self.used))
         if undefined.any():
-            warn([describe_undefined(undefined)], stacklevel=4)
+            warn([describe_undefined(undefined)])
         return summary
 
     def component(self, points: Floats, probability: float = 1.0) -> Component:
@@ -328,9 +327,3 @@ def interval_rows(kind: str) -> slice:
     if kind not in ("prediction", "credible"):
         raise ValueError(f"Unknown kind {kind!r}. Available: prediction, credible.")
     return slice(4, 6) if kind == "prediction" else slice(2, 4)
-
-
-def warn(doubts: list[str], stacklevel: int) -> None:
-    """Issue doubts as warnings of our own kind."""
-    for doubt in doubts:
-        warnings.warn(doubt, ResultWarning, stacklevel=stacklevel)

@@ -13,11 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.data import Data, check_X
-from pmsr.doubts import doubt_range, doubt_winner
+from pmsr.doubts import doubt_range, doubt_winner, warn
 from pmsr.evidence import Evidence, seed_for, weigh
 from pmsr.evolution import Evolution
 from pmsr.expression import Equation
-from pmsr.fitted import FittedEquation, Kind, interval_rows, warn
+from pmsr.fitted import FittedEquation, Kind, interval_rows
 from pmsr.notation import mathml
 from pmsr.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.selection import model_probabilities
@@ -111,7 +111,7 @@ class Result:
         Parameters
         ----------
         which
-            Its place in the table, counted from 0, or its name.
+            Its place in the table, counted from 0, its name, or the equation in any spelling.
         """
         return replace(self, chosen=self._place(which))
 
@@ -120,12 +120,17 @@ class Result:
             if not 0 <= which < len(self):
                 raise ValueError(f"There are {len(self)} equations, from 0 on, got {which}.")
             return int(which)
-        texts = [str(fitted.equation) for fitted in self.equations]
-        written = [fitted.equation.text for fitted in self.equations]
-        for known in (list(self.names or ()), written, texts):
+        texts = [fitted.equation.text for fitted in self.equations]
+        for known in (list(self.names or ()), texts):
             if which in known:
                 return known.index(str(which))
-        raise ValueError(f"There is no equation {which!r}. Available: {', '.join(texts)}.")
+        try:
+            key = Equation(str(which), self.data.names).key
+            return [fitted.equation.key for fitted in self.equations].index(key)
+        except ValueError:  # not an equation, or not one of these
+            raise ValueError(
+                f"There is no equation {which!r}. Available: {', '.join(texts)}."
+            ) from None
 
     @cached_property
     def probabilities(self) -> Floats:
@@ -310,9 +315,9 @@ class Result:
         components = [one.component(self._columns(one, points), p) for one, p in fitted.items()]
         summary, undefined = predict_mixture(components, level)
         used = {name for one in fitted for name in one.used}
-        warn(doubt_range(self.data, points, sorted(used)), stacklevel=4)
+        warn(doubt_range(self.data, points, sorted(used)))
         if undefined.any():
-            warn([describe_undefined(undefined)], stacklevel=4)
+            warn([describe_undefined(undefined)])
         return summary
 
     def _columns(self, fitted: FittedEquation, points: Floats) -> Floats:

@@ -50,7 +50,7 @@ def test_probabilities_follow_from_log_q(result):
 
 
 def test_equations_are_found_by_place_name_and_text(result):
-    assert result[0] is result["root"] is result["c0*sqrt(H)"]
+    assert result[0] is result["root"] is result["c0*sqrt(H)"] is result["2*sqrt(H)*b1"]
     assert len(result) == 4
     other = result.select("line")
     assert other.best is result["line"] and result.best is result["root"]
