@@ -222,7 +222,10 @@ class FittedEquation:
             return doubts
         doubts += doubt_number_of_points(len(self.data.y), len(self.equation.parameters))
         doubts += doubt_noise(self.residuals, self.data.y)
-        return doubts + list(self.draws.reasons)
+        try:
+            return doubts + list(self.draws.reasons)
+        except ValueError as error:  # weighed, but not sampled
+            return [*doubts, str(error)]
 
     # Any: a pymc.Model, which this layer does not import.
     def to_pymc(self) -> Any:

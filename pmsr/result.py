@@ -1,6 +1,7 @@
 """Equations with their evidence, ranked: the table, averages over them, save and load."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from html import escape
@@ -13,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.data import Data, check_X
-from pmsr.doubts import doubt_range, doubt_winner, warn
+from pmsr.doubts import ALIKE, doubt_range, doubt_winner, pool_alike, warn
 from pmsr.evidence import Evidence, seed_for, weigh
 from pmsr.evolution import Evolution
 from pmsr.expression import Equation
@@ -239,8 +240,23 @@ class Result:
     def warnings(self) -> list[str]:
         """Reasons to doubt the result, in words; empty if there are none."""
         texts = [fitted.equation.text for fitted in self.equations]
-        doubts = doubt_winner(texts, self.probabilities.tolist(), self.chosen)
+        doubts = doubt_winner(texts, self._pooled(), self.chosen)
         return doubts + self.best.warnings
+
+    def _pooled(self) -> list[float]:
+        """Return probabilities in which spellings that the search takes for distinct are one.
+
+        No measurement tells c0*x from c0**2*x.
+        """
+        X = self.data.X
+        # Between the points, too: curves that interpolate the same points may differ there.
+        points = np.vstack([X, 0.5 * (X[1:] + X[:-1])])
+        curves = np.full((len(self), len(points)), np.nan)
+        for place, fitted in enumerate(self.equations):
+            if fitted.evidence.failure is None:
+                curves[place] = fitted.to_callable()(*self._columns(fitted, points).T)
+        tolerance = ALIKE * self.best.evidence.rmse + 1e-9 * float(np.max(np.abs(self.data.y)))
+        return pool_alike(self.probabilities.tolist(), curves, self.chosen, tolerance)
 
     def predict(self, X: Any, return_std: bool = False, average: bool = False) -> Any:
         """Predict new observations, with the best equation or with all.
@@ -510,7 +526,8 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     equations = []
     for place, fitted in enumerate(result.equations):
         posterior = None
-        if fitted.evidence.failure is None:
+        # One that cannot be sampled has no posterior after loading, either.
+        with suppress(ValueError):
             posterior, more = record_draws(fitted.draws, f"{place}.")
             arrays |= more
         equation = fitted.equation

@@ -253,3 +253,14 @@ def test_many_observations_have_no_pointwise_groups(monkeypatch):
     monkeypatch.setattr("pmsr.fitted.MAX_POINTWISE", 100_000)
     assert not hasattr(fitted.posterior, "log_likelihood")
     assert dict(fitted.posterior.posterior.sizes) == {"chain": 4, "draw": 1000}
+
+
+def test_an_equation_that_can_be_weighed_but_not_sampled_is_doubted(monkeypatch):
+    fitted = fit("c0*sqrt(H)")
+
+    def refuse(*arguments):
+        raise ValueError("has no posterior on these data: too bad.")
+
+    monkeypatch.setattr("pmsr.fitted.draw_posterior", refuse)
+    assert fitted.warnings == ["has no posterior on these data: too bad."]
+    assert str(fitted) == "D = c0*sqrt(H)"

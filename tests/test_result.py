@@ -220,6 +220,15 @@ def test_doubts_of_the_choice_come_first(result):
     assert rest == result["power"].warnings
 
 
+def test_other_spellings_of_the_same_curve_are_no_rivals():
+    # The keys differ, because the measure of their parameters does.
+    laws = ["c0*sqrt(H)", "c0**2*sqrt(H)", "exp(c0)*sqrt(H)", "c0*H"]
+    result = weigh_equations(laws, *SHELF, settings=Settings(), random_seed=1)
+    assert len({one.equation.key for one in result.equations}) == 4
+    assert result.probabilities.max() < 0.5
+    assert result.select("c0*sqrt(H)").warnings == []
+
+
 def test_notebooks_show_the_best_and_the_table(result):
     shown = result._repr_html_()
     assert shown.count("<math") == 1 + len(result)
