@@ -15,7 +15,6 @@ Floats = NDArray[np.float64]
 
 LEAST_PER_PARAMETER = 2.0  # observations for each parameter, the noise level included
 CLEARLY = 3.0  # how many times more probable than the next a clear winner is
-ALIKE = 1e-3  # of the root mean squared error: curves that differ by less are the same
 LEAST_P = 0.05  # of the test for normal residuals
 MAX_TESTED = 5000  # residuals for which that test's p is accurate
 MAX_PARETO_K, MAX_LOG_Q_SE = 0.7, 0.5
@@ -74,49 +73,6 @@ def doubt_winner(texts: Sequence[str], probabilities: Sequence[float], winner: i
         f"{texts[rival]!r} has {probabilities[rival]:.2f}. Compare their predictions, average over "
         "all with predict(X, average=True), or measure where they differ."
     ]
-
-
-def pool_alike(
-    probabilities: Sequence[float], curves: Floats, winner: int, tolerance: float
-) -> list[float]:
-    """Add up the probabilities of equations that are the same curve in other parameters.
-
-    Parameters
-    ----------
-    probabilities
-        Of the equations.
-    curves
-        Their values at some points, of shape (n_equations, n_points).
-    winner
-        Place of the equation that speaks for those like it.
-    tolerance
-        By how much the values of one curve may differ.
-
-    Returns
-    -------
-    list of float
-        Each sum at the place of the winner, or of the most probable among those alike; zero at
-        the places of the others.
-
-    Examples
-    --------
-    >>> pool_alike([0.5, 0.3, 0.2], np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0]]), 2, 0.01)
-    [0.0, 0.3, 0.7]
-    """
-    pooled = [0.0] * len(probabilities)
-    first = sorted(range(len(pooled)), key=lambda k: (k != winner, -probabilities[k]))
-    speakers: list[int] = []
-    for place in first:
-        alike = (
-            speaker
-            for speaker in speakers
-            if np.allclose(curves[place], curves[speaker], rtol=0, atol=tolerance, equal_nan=True)
-        )
-        speaker = next(alike, place)
-        if speaker == place:
-            speakers.append(place)
-        pooled[speaker] += probabilities[place]
-    return pooled
 
 
 def doubt_noise(residuals: Floats, y: Floats) -> list[str]:

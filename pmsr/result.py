@@ -1,6 +1,6 @@
 """Equations with their evidence, ranked: the table, averages over them, save and load."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -14,14 +14,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.data import Data, check_X
-from pmsr.doubts import ALIKE, doubt_range, doubt_winner, pool_alike, warn
+from pmsr.doubts import doubt_range, doubt_winner, warn
 from pmsr.evidence import Evidence, seed_for, weigh
 from pmsr.evolution import Evolution
 from pmsr.expression import Equation
 from pmsr.fitted import FittedEquation, Kind, interval_rows
 from pmsr.notation import mathml
 from pmsr.prediction import check_level, describe_undefined, predict_mixture
-from pmsr.selection import model_probabilities
+from pmsr.program import evaluate
+from pmsr.selection import group_alike, model_probabilities
 from pmsr.settings import FINALIST, Search, Settings
 from pmsr.storage import (
     BROKEN,
@@ -40,6 +41,7 @@ Floats = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-6  # probability below which an equation is left out of averages
 LIBRARIES = ("pmsr", "pymc", "pytensor", "arviz", "sympy", "numpy", "scipy")
+ALIKE = 1e-3  # of the root mean squared error: best fits that differ by less are the same curve
 N_SHOWN = 10  # equations in the table of a notebook
 
 
@@ -244,19 +246,13 @@ class Result:
         return doubts + self.best.warnings
 
     def _pooled(self) -> list[float]:
-        """Return probabilities in which spellings that the search takes for distinct are one.
-
-        No measurement tells c0*x from c0**2*x.
-        """
-        X = self.data.X
-        # Between the points, too: curves that interpolate the same points may differ there.
-        points = np.vstack([X, 0.5 * (X[1:] + X[:-1])])
-        curves = np.full((len(self), len(points)), np.nan)
-        for place, fitted in enumerate(self.equations):
-            if fitted.evidence.failure is None:
-                curves[place] = fitted.to_callable()(*self._columns(fitted, points).T)
-        tolerance = ALIKE * self.best.evidence.rmse + 1e-9 * float(np.max(np.abs(self.data.y)))
-        return pool_alike(self.probabilities.tolist(), curves, self.chosen, tolerance)
+        """Return probabilities in which equations that are the same curve count as one."""
+        order = np.argsort(-self.probabilities, kind="stable").tolist()
+        order.remove(self.chosen)
+        pooled = [0.0] * len(self)
+        for place, alike in _group_curves(self.equations, [self.chosen, *order]).items():
+            pooled[place] = float(sum(self.probabilities[alike]))
+        return pooled
 
     def predict(self, X: Any, return_std: bool = False, average: bool = False) -> Any:
         """Predict new observations, with the best equation or with all.
@@ -412,7 +408,9 @@ def from_evolution(
     Returns
     -------
     Result
-        Ranked by ``log_q``, or by ``rmse`` after a conventional search.
+        Ranked by ``log_q``, or by ``rmse`` after a conventional search. Equations that are the
+        same curve in other parameters, such as c0*x and c0**2*x, are reported once, in their
+        simplest form.
     """
     thorough = replace(
         settings,
@@ -436,17 +434,17 @@ def from_evolution(
         return -score, equation.complexity
 
     pairs = sorted(distinct.values(), key=rank)
-    chosen = 0
-    if parsimonious and not conventional and np.isfinite(pairs[0][1].log_q):
-        try:
-            winner = found.winner.key
-        except ValueError:  # only the constant could be weighed
-            winner = pairs[0][0].key
-        chosen = [equation.key for equation, _ in pairs].index(winner)
     fitted = [
         FittedEquation(_readable(equation), evidence, data, thorough, random_seed)
         for equation, evidence in pairs
     ]
+    winner = fitted[0]
+    if parsimonious and not conventional and np.isfinite(winner.evidence.log_q):
+        # Without a winner, only the constant could be weighed.
+        with suppress(ValueError):
+            key = found.winner.key
+            winner = next(one for one in fitted if one.equation.key == key)
+    fitted = _simplest_spellings(fitted, winner)
     return Result(
         equations=tuple(fitted),
         names=None,
@@ -454,12 +452,50 @@ def from_evolution(
         settings=thorough,
         search=search,
         random_seed=random_seed,
-        chosen=chosen,
+        chosen=fitted.index(winner),
         history=tuple({name: _plain(value) for name, value in r.items()} for r in found.history),
         n_candidates=found.n_candidates,
         stopped=found.stopped,
         versions=library_versions(),
     )
+
+
+def _simplest_spellings(
+    ranked: Sequence[FittedEquation], winner: FittedEquation
+) -> list[FittedEquation]:
+    """Return one equation for each curve, the winner among them, in the same order."""
+    simplest = sorted(
+        range(len(ranked)),
+        key=lambda place: (
+            ranked[place] is not winner,
+            ranked[place].equation.complexity,
+            len(ranked[place].equation.parameters),
+            place,
+        ),
+    )
+    return [ranked[place] for place in sorted(_group_curves(ranked, simplest, by_rank=True))]
+
+
+def _group_curves(
+    equations: Sequence[FittedEquation], order: Sequence[int], *, by_rank: bool = False
+) -> dict[int, list[int]]:
+    """Group equations whose best fits are the same curve; on request only those of one rank."""
+    y = equations[0].data.y
+    scale = float(np.max(np.abs(y)))
+    # Between the points, too: curves that interpolate the same points may differ there.
+    curves = np.empty((len(equations), 2 * len(y)))
+    for place, fitted in enumerate(equations):
+        if fitted.evidence.failure is None:
+            X = fitted.data.X
+            points = np.vstack([X, 0.5 * (X[1:] + X[:-1])])
+            values = evaluate(fitted.equation.program, fitted.theta[None, :], points)[0]
+            curves[place, 1:] = np.where(np.isfinite(values), values, np.nan)
+            curves[place, 0] = scale * fitted.evidence.rank if by_rank else 0.0
+        else:
+            curves[place] = -scale * (1 + place)  # like no other
+    rmse = min(fitted.evidence.rmse for fitted in equations)
+    tolerance = 1e-9 * scale + (ALIKE * rmse if np.isfinite(rmse) else 0.0)
+    return group_alike(curves, order, tolerance)
 
 
 def load_result(path: str | Path) -> Result:

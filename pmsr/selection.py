@@ -154,3 +154,38 @@ def model_probabilities(log_q: Sequence[float], keys: Sequence[str]) -> NDArray[
     spellings = Counter(keys)
     weights = np.exp(values - best) / [spellings[key] for key in keys]
     return np.asarray(weights / weights.sum())
+
+
+def group_alike(
+    curves: NDArray[np.float64], order: Sequence[int], tolerance: float
+) -> dict[int, list[int]]:
+    """Group equations that are the same curve in other parameters.
+
+    Parameters
+    ----------
+    curves
+        Values of each equation's best fit at some points, of shape (n_equations, n_points).
+    order
+        Places of the equations; the first of a group speaks for it.
+    tolerance
+        By how much the values of one curve may differ.
+
+    Returns
+    -------
+    dict
+        The places of each group, the speaker's included, by the place of the speaker.
+
+    Examples
+    --------
+    >>> group_alike(np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0]]), [2, 1, 0], 0.01)
+    {2: [2, 0], 1: [1]}
+    """
+    groups: dict[int, list[int]] = {}
+    for place in order:
+        for speaker, members in groups.items():
+            if np.allclose(curves[place], curves[speaker], rtol=0, atol=tolerance, equal_nan=True):
+                members.append(place)
+                break
+        else:
+            groups[place] = [place]
+    return groups

@@ -11,7 +11,6 @@ from pmsr.doubts import (
     doubt_number_of_points,
     doubt_range,
     doubt_winner,
-    pool_alike,
 )
 from pmsr.evidence import compute_evidence
 
@@ -36,13 +35,6 @@ def test_a_winner_must_be_three_times_as_probable_as_the_next():
     assert not doubt_winner(["a", "b", "c"], [0.2, 0.61, 0.19], 1)
     [doubt] = doubt_winner(["a", "b", "c"], [0.3, 0.6, 0.1], 2)
     assert "'c' has probability 0.10, 'b' has 0.60" in doubt
-
-
-def test_probabilities_of_one_curve_are_pooled_at_the_winner():
-    curves = np.array([[1.0, np.nan], [5.0, np.nan], [1.0001, np.nan], [5.0, 2.0]])
-    pooled = pool_alike([0.4, 0.3, 0.2, 0.1], curves, 2, 0.001)
-    np.testing.assert_allclose(pooled, [0.0, 0.3, 0.6, 0.1])
-    np.testing.assert_allclose(pool_alike([0.4, 0.6], curves[:2], 0, 0.001), [0.4, 0.6])
 
 
 @pytest.mark.parametrize("probabilities", [[np.nan, np.nan], [1.0, 0.0], [1.0]])

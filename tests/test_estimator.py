@@ -85,7 +85,8 @@ def test_a_fit_is_the_search_with_the_same_options(fitted):
     found = run_evolution(make_data(*SHELF), search=search, seeds=seeds, random_seed=0)
     log_q = {str(equation): evidence.log_q for equation, evidence in found.finalists}
     table = fitted.equations_
-    assert dict(zip(table["equation"], table["log_q"], strict=True)) == log_q
+    # Spellings of one curve are reported once.
+    assert dict(zip(table["equation"], table["log_q"], strict=True)).items() <= log_q.items()
     assert str(fitted.best_.equation) == str(found.winner)
     history = fitted.history_
     assert history["generation"].to_list() == [0, 1, 2]
@@ -356,11 +357,13 @@ def test_a_broken_estimator_is_refused(fitted, tmp_path, about):
 
 
 def test_doubts_are_issued_as_warnings_of_our_kind():
-    X, y = make_sine(7, random_seed=0)
+    x = np.linspace(1.0, 2.0, 30)
+    outlier = 3.0 * (np.arange(30) == 7)
     with pytest.warns(ResultWarning) as seen:
-        regressor = make(operators=("+", "*"), model_selection="best").fit(X, y)
+        regressor = make(operators=("+", "*")).fit(x[:, None], x + outlier)
     assert [str(one.message) for one in seen] == regressor.warnings_
-    assert regressor.warnings_ and seen[0].filename == __file__
+    assert any("do not look normal" in doubt for doubt in regressor.warnings_)
+    assert seen[0].filename == __file__
 
 
 def test_predictions_outside_the_data_are_doubted(fitted):

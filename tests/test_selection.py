@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmsr.selection import (
+    group_alike,
     model_probabilities,
     pair_by_distance,
     replacement_probability,
@@ -64,3 +65,9 @@ def test_probabilities_are_the_normalised_evidence():
 def test_without_evidence_probabilities_are_zero_and_without_weighing_unknown():
     assert model_probabilities([-np.inf, -np.inf], ["a", "b"]).tolist() == [0.0, 0.0]
     assert np.isnan(model_probabilities([np.nan, np.nan], ["a", "b"])).all()
+
+
+def test_the_first_of_those_alike_speaks_for_them():
+    curves = np.array([[1.0, np.nan], [5.0, np.nan], [1.0001, np.nan], [5.0, 2.0]])
+    assert group_alike(curves, [2, 0, 1, 3], 0.001) == {2: [2, 0], 1: [1], 3: [3]}
+    assert group_alike(curves, [0, 1, 2, 3], 1e-5) == {0: [0], 1: [1], 2: [2], 3: [3]}
