@@ -1,10 +1,11 @@
 # Two commands do everything on a machine with git, make and a Python, 3.11 to 3.14:
 #   make demo   weigh equations on Galileo's data
 #   make test   lint, types, import layers, tests, doctests
+# `make check-report` looks at reports in Chromium, which it needs.
 # `make lock` resolves the versions anew; it needs Python 3.11 and 3.12.
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint check-next lock clean .venv .venv-next
+.PHONY: demo test lint check-next check-report lock clean .venv .venv-next
 
 LOCKS := requirements/py311.txt requirements/py312.txt
 SCRIPTS := scripts/find-python scripts/make-env
@@ -40,6 +41,9 @@ check-next:
 	    $(MAKE) --no-print-directory .venv-next/stamp && \
 	    $(PYTEST_ENV) .venv-next/bin/pytest $(PYTEST_ARGS) -m "not slow"; \
 	fi
+
+check-report: .venv/stamp
+	$(PYTEST_ENV) .venv/bin/python scripts/check_report.py
 
 .venv: .venv/stamp
 

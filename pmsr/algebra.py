@@ -111,10 +111,10 @@ def settle(expression: Any, changes: Mapping[Any, Any] | None = None) -> Any:
     abs(x)**(3/2) when that product is built again.
     """
     settled = _built_again(expression, dict(changes or {}))
-    for _ in range(8):
-        expression, settled = settled, _built_again(settled, {})
+    for _ in range(9):
         if settled == expression:
             break
+        expression, settled = settled, _built_again(settled, {})
     return settled
 
 

@@ -64,6 +64,10 @@ class Census:
             known = self._facts[e] = counts, varies
         return known
 
+    def parts(self) -> Collection[Any]:
+        """Every subexpression that was looked at, once."""
+        return list(self._facts)
+
     def survey(self, expression: Any) -> tuple[int, bool]:
         """Count the sums inside, and tell whether there are constants such as sqrt(2)."""
         sums = [e for e in self._facts if e.is_Add and e is not expression]
@@ -118,6 +122,9 @@ def absorb(expression: Any, parameters: Collection[Any]) -> Any:
       (:math:`2 (c_0 c_1)^2 x \to c_0^2 x`);
     * in an exponent, it absorbs a numeric base (:math:`2^{c_0 x} \to e^{c_0 x}`).
 
+    Parameters that occur several times, but only together, are one: :math:`c_0 + c_1` in
+    :math:`x (c_0 + c_1 + x) (c_0 + c_1)`, or the product of two.
+
     A factor that occurs elsewhere too stays: absorbed, it would leave itself in the prior. So does
     c0 in c0/(c1 + c2*x): there are several ways to do without, and they differ in their priors.
 
@@ -130,10 +137,54 @@ def absorb(expression: Any, parameters: Collection[Any]) -> Any:
     c0*c1*x + c1
     """
     while True:
-        reduced = _Absorption(Census(expression, parameters)).reduce(expression)
+        census = Census(expression, parameters)
+        reduced = _Absorption(census).reduce(expression)
         if reduced is expression or reduced == expression:
-            return expression
+            idle = _companions(expression, census)
+            if not idle:
+                return expression
+            reduced = settle(expression, idle)
         expression = settle(reduced)
+
+
+def _companions(expression: Any, census: Census) -> dict[Any, Any]:
+    """Find parameters that occur only as terms, or only as factors, of the same nodes as another.
+
+    Returns what replaces them: 0 for a term, 1 for a factor.
+    """
+    shared = [c for c in census.total if c not in census.single]
+    if len(shared) < 2:
+        return {}
+    terms: dict[Any, dict[Any, Any]] = {c: {} for c in shared}
+    factors: dict[Any, dict[Any, Any]] = {c: {} for c in shared}
+    other: set[Any] = set()  # what occurs as neither
+    for node in census.parts():
+        for argument in node.args:
+            number, c = argument.as_coeff_Mul() if argument.is_Mul else (None, argument)
+            if c not in terms:
+                continue
+            if node.is_Add:
+                terms[c][node] = number or sympy.S.One
+            elif not node.is_Mul or number is not None:
+                other.add(c)
+            elif node.as_coeff_Mul()[1] is not c:  # or else it counts where it is an argument
+                factors[c][node] = sympy.S.One
+    idle: dict[Any, Any] = {}
+    for uses, unused, nothing in (
+        (terms, factors, sympy.S.Zero),
+        (factors, terms, sympy.S.One),
+    ):
+        leaders: list[dict[Any, Any]] = []
+        for c in shared:
+            if not uses[c] or unused[c] or c in other:
+                continue
+            scale = next(iter(uses[c].values()))
+            profile = {node: number / scale for node, number in uses[c].items()}
+            if profile in leaders:
+                idle[c] = nothing
+            else:
+                leaders.append(profile)
+    return idle
 
 
 class _Absorption:

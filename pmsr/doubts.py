@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import shapiro
 
 from pmsr.data import Data
+from pmsr.diagnostics import normality
 from pmsr.evidence import Evidence
 
 Floats = NDArray[np.float64]
@@ -16,7 +16,6 @@ Floats = NDArray[np.float64]
 LEAST_PER_PARAMETER = 2.0  # observations for each parameter, the noise level included
 CLEARLY = 3.0  # how many times more probable than the next a clear winner is
 LEAST_P = 0.05  # of the test for normal residuals
-MAX_TESTED = 5000  # residuals for which that test's p is accurate
 MAX_PARETO_K, MAX_LOG_Q_SE = 0.7, 0.5
 
 
@@ -84,13 +83,9 @@ def doubt_noise(residuals: Floats, y: Floats) -> list[str]:
     >>> doubt_noise(np.log(x / (1 - x)), 10 * x), len(doubt_noise(-np.log(x), 10 * x))
     ([], 1)
     """
-    scale = float(np.max(np.abs(residuals)))
+    p = normality(residuals)
     # Rounding errors are not normal, and nobody's concern.
-    if len(residuals) < 3 or not np.isfinite(scale) or scale < 1e-9 * float(np.max(np.abs(y))):
-        return []
-    chosen = np.linspace(0, len(residuals) - 1, min(len(residuals), MAX_TESTED)).astype(int)
-    p = float(shapiro(residuals[chosen] / scale).pvalue)
-    if p >= LEAST_P:
+    if p is None or p >= LEAST_P or np.max(np.abs(residuals)) < 1e-9 * np.max(np.abs(y)):
         return []
     return [
         f"The residuals do not look normal (Shapiro-Wilk p = {p:.2g}), and the intervals assume "

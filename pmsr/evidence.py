@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 HOPELESS = 10.0
 N_REPEATS = 3  # runs that are added where one run cannot tell its own error
 UNCOVERED_SE = 0.3  # least standard error where the proposal does not cover the target
+# In a search, which neither bridges nor repeats, weights worse than these may be off by nats; the
+# best of thousands would be those that are.
+WILD_PARETO_K, WILD_ESS = 1.0, 30.0
 MAX_SE = 1.0  # beyond, a number would mislead: it is a failure with its reason
 _NOWHERE_FINITE = "never finite: the equation is not finite on the data"
 
@@ -277,6 +280,10 @@ def _weigh_fitted(
         # The error of a run with a bridge is known only by repeating it.
         rngs = [np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(N_REPEATS)]
         runs += [sample(rng) for rng in rngs]
+    if not settings.thorough and any(
+        not run.covered and (run.pareto_k > WILD_PARETO_K or run.ess < WILD_ESS) for run in runs
+    ):
+        return replace(fitted, failure="unreliable: too few draws reach the posterior")
     log_z_gamma, log_z, log_q_se = _pool(runs)
     if not all(run.covered for run in runs):
         log_q_se = max(log_q_se, UNCOVERED_SE)

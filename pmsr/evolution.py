@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from deap import base, tools
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from pmsr.checkpoint import State, load_state, save_state
@@ -26,7 +26,14 @@ from pmsr.genome import (
     mutate,
     random_genome,
 )
-from pmsr.operators import POWER, VARIABLE, operator_code
+from pmsr.operators import (
+    POWER,
+    VARIABLE,
+    Operator,
+    added_operators,
+    operator_code,
+    take_over,
+)
 from pmsr.program import Program
 from pmsr.selection import (
     pair_by_distance,
@@ -36,8 +43,10 @@ from pmsr.selection import (
 )
 from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
 
-N_LEADERS = 100  # size of the hall of fame
-BATCH = 4  # equations that a worker weighs before it reports back
+N_LEADERS = 300  # size of the hall of fame
+READ_BATCH = 8  # graphs that a worker reads before it reports back, about 15 ms
+WEIGH_BATCH = 3  # equations that it weighs before it does, about 30 ms
+ROUND = 32  # equations for each worker between two looks at the clock
 SAVE_SECONDS = 5.0  # between checkpoints
 FINAL_SHARE = 0.2  # of max_time, for weighing the finalists again
 # Among thousands of forms some gain a nat by chance: on Galileo's shelf data sqrt(c0*H/(c1 + H))
@@ -129,19 +138,9 @@ class _Member:
 
 
 class Archive:
-    """Every distinct equation seen, by canonical key; the cache of the evidence.
+    """Every distinct equation seen, by canonical key; the cache of the evidence."""
 
-    Parameters
-    ----------
-    variables
-        Names of the columns of X.
-    search
-        Constraints that equations must meet.
-    """
-
-    def __init__(self, variables: tuple[str, ...], search: Search) -> None:
-        self.variables = variables
-        self.search = search
+    def __init__(self) -> None:
         self.candidates: dict[str, Candidate] = {}
         self._keys: dict[bytes, str] = {}
         self.n_lookups = self.n_hits = 0
@@ -149,44 +148,23 @@ class Archive:
         self.leaders = tools.HallOfFame(N_LEADERS, similar=same)
         self.front = tools.ParetoFront(similar=same)
 
-    def key_of(self, genome: Genome) -> tuple[str, Equation | None]:
-        """Return the canonical key of a graph, and its equation if it was not seen before."""
+    def key_of(self, raw: bytes) -> str | None:
+        """Return the canonical key of a graph from its raw key, if it was read before."""
         self.n_lookups += 1
-        raw = genome.raw_key()
         key = self._keys.get(raw)
-        if key is not None:
-            self.n_hits += 1
-            return key, None
-        try:
-            equation = genome.equation(self.variables)
-        except ValueError as error:
-            key = f"! {error}"
-            self._keys[raw] = key
-            if key not in self.candidates:
-                self.add(_failed(key, "not a real, finite expression"))
-            return key, None
-        key = equation.key
-        self._keys[raw] = key
-        if key in self.candidates:
-            self.n_hits += 1
-            return key, None
-        equation = canonical_equation(equation)
-        reason = self._refusal(equation)
-        if reason is not None:
-            self.add(_failed(key, reason))
-            return key, None
-        return key, equation
+        self.n_hits += key is not None
+        return key
 
-    def _refusal(self, equation: Equation) -> str | None:
-        """Tell which constraint an equation breaks, if any."""
-        search = self.search
-        if equation.complexity > search.max_complexity:
-            return "too complex"
-        if search.max_parameters is not None and len(equation.parameters) > search.max_parameters:
-            return "too many parameters"
-        if not search.variable_exponents and _has_variable_exponent(equation.program):
-            return "variable exponent"
-        return None
+    def learn(self, raw: bytes, reading: "Reading") -> bool:
+        """Take note of what a graph means; tell whether the equation must be weighed."""
+        self._keys[raw] = reading.key
+        if reading.key in self.candidates:
+            self.n_hits += 1
+            return False
+        if reading.refusal is not None:
+            self.add(_failed(reading.key, reading.refusal))
+            return False
+        return True
 
     def add(self, candidate: Candidate) -> None:
         """Record a candidate; keep the leaders and the front up to date."""
@@ -195,6 +173,67 @@ class Archive:
             self.leaders.update([_Member(candidate, _Score((candidate.score,)))])
             both = _ScoreAndSize((candidate.score, candidate.complexity))
             self.front.update([_Member(candidate, both)])
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a graph means: its equation in canonical form, or why it is refused."""
+
+    key: str
+    program: Program | None = None
+    refusal: str | None = None
+
+
+def read_graph(genome: Genome, variables: Sequence[str], search: Search) -> Reading:
+    """Find the canonical form of a graph and check it against the constraints of a search."""
+    try:
+        equation = genome.equation(variables)
+    except ValueError as error:
+        return Reading(f"! {error}", refusal="not a real, finite expression")
+    key = equation.key
+    equation = canonical_equation(equation)
+    refusal = _refusal(equation, search)
+    return Reading(key, equation.program if refusal is None else None, refusal)
+
+
+def _refusal(equation: Equation, search: Search) -> str | None:
+    """Tell which constraint an equation breaks, if any."""
+    if equation.complexity > search.max_complexity:
+        return "too complex"
+    if search.max_parameters is not None and len(equation.parameters) > search.max_parameters:
+        return "too many parameters"
+    if not search.variable_exponents and _has_variable_exponent(equation.program):
+        return "variable exponent"
+    return None
+
+
+def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> list[Candidate]:
+    """Choose one spelling of each law: the simplest, then that with the fewest curved parameters.
+
+    c0*sqrt(H), sqrt(c0*H) and sqrt(c0)*sqrt(c1*H/c0) have keys of their own, because flat priors on
+    their parameters are not the same prior; but they fit equally well, to all digits, and a
+    report of all of them would divide the probability of one law among its spellings.
+    """
+    laws: list[list[Candidate]] = []
+    for candidate in candidates:
+        for spellings in laws:
+            if _among(candidate, spellings[:1]):
+                spellings.append(candidate)
+                break
+        else:
+            laws.append([candidate])
+
+    def simplicity(candidate: Candidate) -> tuple[float, ...]:
+        program = Equation(candidate.key, variables).program
+        n_curved = program.n_parameters - len(program.affine)
+        return candidate.complexity, candidate.n_parameters, n_curved, -candidate.score
+
+    return [min(spellings, key=simplicity) for spellings in laws]
+
+
+def _among(candidate: Candidate, others: Sequence[Candidate]) -> bool:
+    """Tell whether another candidate fits equally well: to 1e-7, which chance does not."""
+    return any(abs(candidate.rmse - other.rmse) <= 1e-7 * other.rmse for other in others)
 
 
 def _has_variable_exponent(program: Program) -> bool:
@@ -282,13 +321,14 @@ def run_evolution(
     c0*sqrt(H)
     """
     run = _Run(data, search or Search(), settings or QUICK, random_seed, n_jobs)
-    if checkpoint is not None and Path(checkpoint).exists():
-        run.restore(load_state(checkpoint, data, run.search, run.settings, run.seed))
-    else:
-        run.start(seeds)
-    with _progress(run, verbose) as show:
-        stopped = run.evolve(callbacks, checkpoint, show)
-    return run.finish(stopped)
+    with run.parallel:
+        if checkpoint is not None and Path(checkpoint).exists():
+            run.restore(load_state(checkpoint, data, run.search, run.settings, run.seed))
+        else:
+            run.start(seeds)
+        with _progress(run, verbose) as show:
+            stopped = run.evolve(callbacks, checkpoint, show)
+        return run.finish(stopped)
 
 
 class _Run:
@@ -307,8 +347,9 @@ class _Run:
         self.seed = int(np.random.default_rng(random_seed).integers(2**63))
         self.rng = np.random.default_rng(self.seed)
         self.primitives = Primitives(search.operators, data.names, search.max_complexity)
-        self.archive = Archive(data.names, search)
-        self.parallel = Parallel(n_jobs=n_jobs)
+        self.archive = Archive()
+        self.parallel = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch="all")
+        self.n_workers = effective_n_jobs(n_jobs)
         self.generation = 0
         self.last_improvement = 0
         self.history = tools.Logbook()
@@ -504,11 +545,20 @@ class _Run:
     def evaluate(self, individuals: Sequence[Individual], deadline: float | None) -> bool:
         """Give every individual its key and score; False if the deadline passed meanwhile."""
         clock = time.monotonic()
-        new: dict[str, Equation] = {}
-        for individual in individuals:
-            individual.key, equation = self.archive.key_of(individual.genome)
-            if equation is not None:
-                new.setdefault(individual.key, equation)
+        raws = [individual.genome.raw_key() for individual in individuals]
+        unread: dict[bytes, Genome] = {}
+        for raw, individual in zip(raws, individuals, strict=True):
+            individual.key = self.archive.key_of(raw) or ""
+            if not individual.key:
+                unread.setdefault(raw, individual.genome)
+        readings = dict(zip(unread, self._read(list(unread.values())), strict=True))
+        new = {
+            reading.key: reading.program
+            for raw, reading in readings.items()
+            if self.archive.learn(raw, reading) and reading.program is not None
+        }
+        for raw, individual in zip(raws, individuals, strict=True):
+            individual.key = individual.key or readings[raw].key
         self.seconds["algebra"] += time.monotonic() - clock
         clock = time.monotonic()
         done = self._weigh(list(new.items()), deadline)
@@ -518,24 +568,34 @@ class _Run:
                 individual.fitness.values = (self.archive.candidates[individual.key].score,)
         return done
 
-    def _weigh(self, new: list[tuple[str, Equation]], deadline: float | None) -> bool:
-        """Weigh new equations in batches, in parallel; stop between rounds when time is up."""
-        round_size = BATCH * 4 * max(1, self.parallel.n_jobs or 1)
-        for start in range(0, len(new), round_size):
+    def _read(self, genomes: list[Genome]) -> list[Reading]:
+        """Find the canonical forms of graphs, in parallel."""
+        readings = self.parallel(
+            delayed(_read_batch)(batch, self.data.names, self.search, added_operators())
+            for batch in _batches(genomes, READ_BATCH)
+        )
+        return [reading for batch in readings for reading in batch]
+
+    def _weigh(self, new: list[tuple[str, Program]], deadline: float | None) -> bool:
+        """Weigh new equations in parallel; stop between rounds when time is up."""
+        size = len(new) if deadline is None else ROUND * self.n_workers
+        for chunk in _batches(new, max(1, size)):
             if deadline is not None and time.monotonic() > deadline:
                 return False
-            chunk = new[start : start + round_size]
-            batches = [chunk[k : k + BATCH] for k in range(0, len(chunk), BATCH)]
-            tasks = [[(key, equation.program) for key, equation in batch] for batch in batches]
             results = self.parallel(
                 delayed(_weigh_batch)(
-                    task, self.data, self.settings, self.seed, self.search.fitness
+                    batch,
+                    self.data,
+                    self.settings,
+                    self.seed,
+                    self.search.fitness,
+                    added_operators(),
                 )
-                for task in tasks
+                for batch in _batches(chunk, WEIGH_BATCH)
             )
-            for batch, evidences in zip(batches, results, strict=True):
-                for (key, equation), evidence in zip(batch, evidences, strict=True):
-                    self.archive.add(_candidate(key, equation, evidence, self.search.fitness))
+            evidences = [evidence for batch in results for evidence in batch]
+            for (key, program), evidence in zip(chunk, evidences, strict=True):
+                self.archive.add(_candidate(key, program, evidence, self.search.fitness))
         return True
 
     def _record(self) -> None:
@@ -556,16 +616,19 @@ class _Run:
             n_candidates=self.n_weighed,
             cache_hits=self.archive.n_hits,
             cache_lookups=self.archive.n_lookups,
+            equations_per_second=self.n_weighed / max(1e-9, time.monotonic() - self.started),
             elapsed=time.monotonic() - self.started,
         )
 
     def finish(self, stopped: str) -> Evolution:
         """Weigh the finalists again, with replicates, and rank them."""
-        keys = [member.candidate.key for member in self.archive.leaders[: self.search.n_finalists]]
         front = sorted(
             (member.candidate for member in self.archive.front), key=lambda c: c.complexity
         )
-        keys += [candidate.key for candidate in front if candidate.key not in keys]
+        best = [member.candidate for member in self.archive.leaders]
+        laws = distinct_laws(best, self.data.names)[: self.search.n_finalists]
+        laws += [law for law in distinct_laws(front, self.data.names) if not _among(law, laws)]
+        keys = [law.key for law in laws]
         equations = [Equation(key, self.data.names) for key in keys]
         settings = replace(
             self.settings,
@@ -575,7 +638,7 @@ class _Run:
             thorough=True,
         )
         pairs: list[tuple[Equation, Evidence]] = []
-        n_round = max(1, self.parallel.n_jobs or 1)
+        n_round = self.n_workers
         slowest = 0.0
         for start in range(0, len(keys), n_round):
             clock = time.monotonic()
@@ -586,7 +649,12 @@ class _Run:
             chosen = list(zip(keys, equations, strict=True))[start : start + n_round]
             evidences = self.parallel(
                 delayed(_weigh_batch)(
-                    [(key, equation.program)], self.data, settings, self.seed + 1, "evidence"
+                    [(key, equation.program)],
+                    self.data,
+                    settings,
+                    self.seed + 1,
+                    "evidence",
+                    added_operators(),
                 )
                 for key, equation in chosen
             )
@@ -602,15 +670,37 @@ class _Run:
         )
 
 
+def _batches(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    return [items[k : k + size] for k in range(0, len(items), size)]
+
+
+# What a worker does. It gets arrays and rows, never models, and keeps its own compiled loops.
+
+
+def _read_batch(
+    genomes: Iterable[Genome],
+    variables: Sequence[str],
+    search: Search,
+    added: tuple[Operator, ...],
+) -> list[Reading]:
+    take_over(added)
+    return [read_graph(genome, variables, search) for genome in genomes]
+
+
 def _weigh_batch(
-    tasks: Iterable[tuple[str, Program]], data: Data, settings: Settings, seed: int, fitness: str
+    tasks: Iterable[tuple[str, Program]],
+    data: Data,
+    settings: Settings,
+    seed: int,
+    fitness: str,
+    added: tuple[Operator, ...],
 ) -> list[Evidence]:
-    """Weigh some equations: what a worker does."""
+    take_over(added)
     one = weigh if fitness == "evidence" else fit_rmse
     return [one(program, data, settings, seed_for(key, seed)) for key, program in tasks]
 
 
-def _candidate(key: str, equation: Equation, evidence: Evidence, fitness: str) -> Candidate:
+def _candidate(key: str, program: Program, evidence: Evidence, fitness: str) -> Candidate:
     # Two standard errors below: the best of many noisy estimates would be the noisiest.
     score = evidence.log_q - 2 * evidence.log_q_se if fitness == "evidence" else -evidence.rmse
     return Candidate(
@@ -620,7 +710,7 @@ def _candidate(key: str, equation: Equation, evidence: Evidence, fitness: str) -
         evidence.log_q_se,
         evidence.rmse,
         evidence.n_parameters,
-        equation.complexity,
+        len(program.nodes),
         evidence.failure,
     )
 

@@ -122,8 +122,18 @@ class Equation:
         resolve = _resolver(variables, parameters)
         symbols = sorted(expression.free_symbols, key=lambda symbol: str(symbol.name))
         real = {symbol: resolve(symbol.name, symbol.name in variables) for symbol in symbols}
+        return cls.from_real(settle(without_cot(expression), real), variables, parameters)
+
+    @classmethod
+    def from_real(
+        cls, expression: Any, variables: Sequence[str], parameters: Sequence[str] = ()
+    ) -> "Equation":
+        """Make an equation of an expression that `algebra` built, whose names need no check.
+
+        What the search calls for every new graph: `from_sympy` takes three times as long.
+        """
         self = cls.__new__(cls)
-        self._set(settle(without_cot(expression), real), variables, parameters)
+        self._set(expression, variables, parameters)
         return self
 
     def _set(self, expression: Any, variables: Sequence[str], listed: Sequence[str]) -> None:

@@ -20,8 +20,9 @@ from pmsr.doubts import (
 )
 from pmsr.evidence import Evidence, fit_equation, seed_for
 from pmsr.expression import Equation, latex_name
+from pmsr.mathml import to_mathml
 from pmsr.model import build_model
-from pmsr.notation import latex_lines, latex_with_numbers, mathml, plus_minus, python_source
+from pmsr.notation import latex_lines, latex_with_numbers, plus_minus, python_source
 from pmsr.posterior import MAX_POINTWISE, Draws, draw_posterior, to_arviz
 from pmsr.prediction import Component, check_level, describe_undefined, predict_mixture
 from pmsr.program import evaluate
@@ -298,7 +299,8 @@ class FittedEquation:
         if evidence.failure is not None:
             rows += [("failure", evidence.failure)]
         cells = "".join(f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
-        return f"<div>{mathml(self.equation, self.target)}<table>{cells}</table></div>"
+        math = to_mathml(self.equation, self.target, display=True)
+        return f"<div>{math}<table>{cells}</table></div>"
 
     def __getstate__(self) -> dict[str, Any]:
         # ArviZ's data are made of the draws again.

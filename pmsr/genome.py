@@ -108,30 +108,56 @@ class Genome:
         """Number of used rows."""
         return len(self.used)
 
-    def raw_key(self) -> bytes:
-        """Bytes that graphs share if their used rows are the same, whatever their places.
+    def normal_rows(self) -> list[tuple[int, int, int]]:
+        """List the used rows in an order that forgets their places, without what is idle.
 
-        A cheap stand-in for the canonical key: what was seen before need not be built again.
+        Arguments of sums and products are ordered, equal rows without parameters are one row, and
+        a sum, difference, product or quotient of two parameters that occur nowhere else is a
+        parameter. What this cheap stand-in for algebra finds equal need not be built again.
+
+        Examples
+        --------
+        >>> rows = [[1, 0, 0], [1, 0, 0], [6, 0, 1], [0, 0, 0], [4, 3, 2]]   # x + c0*c1
+        >>> Genome(np.array(rows, dtype=np.int32)).normal_rows()
+        [(0, 0, 0), (1, 0, 0), (4, 0, 1)]
         """
-        place: dict[int, int] = {}
-        compact: list[tuple[int, int, int]] = []
-        numbers: list[float] = []
-        rows = self.rows.tolist()
-        for index in self.used:
+        rows, used = self.rows.tolist(), self.used
+        uses = [0] * len(rows)
+        for index in used:
+            for child in _children(rows[index]):
+                uses[child] += 1
+        # A colour is the same for all rows with the same look; integers have a stable hash.
+        colour = [0] * len(rows)
+        constant = [True] * len(rows)  # whether no parameter is below
+        for index in used:
             code, a, b = rows[index]
             if code == PARAMETER:
-                row = (code, 0, 0)
-            elif code == VARIABLE:
-                row = (code, a, 0)
+                constant[index] = False
             elif code == LITERAL:
-                row = (code, len(numbers), 0)
-                numbers.append(self.literals[a])
+                colour[index] = hash((code, hash(self.literals[a])))
+            elif code == VARIABLE:
+                colour[index] = hash((code, a))
             elif code == POWER:
-                row = (code, place[a], b)
+                colour[index] = hash((code, colour[a], b))
+                constant[index] = constant[a]
+            elif _arity(code) == 1:
+                colour[index] = hash((code, colour[a]))
+                constant[index] = constant[a]
+            elif code in _FIELD and a != b and _is_lone(rows, uses, a) and _is_lone(rows, uses, b):
+                rows[index] = [PARAMETER, 0, 0]
+                constant[index] = False
             else:
-                row = (code, place[a], place[b] if _arity(code) == 2 else 0)
-            place[index] = len(compact)
-            compact.append(row)
+                if code in _COMMUTATIVE and colour[b] < colour[a]:
+                    rows[index] = [code, b, a]
+                    a, b = b, a
+                colour[index] = hash((code, colour[a], colour[b]))
+                constant[index] = constant[a] and constant[b]
+        return _renumbered(rows, constant)
+
+    def raw_key(self) -> bytes:
+        """Bytes that graphs share if their normal rows are the same."""
+        compact = self.normal_rows()
+        numbers = [self.literals[a] for code, a, _ in compact if code == LITERAL]
         return np.array(compact, dtype=np.int32).tobytes() + np.array(numbers).tobytes()
 
     def equation(self, variables: Sequence[str]) -> Equation:
@@ -147,26 +173,64 @@ class Genome:
         >>> Genome(np.array([[0, 0, 0], [1, 0, 0], [6, 0, 1]], dtype=np.int32)).equation(["x"])
         Equation('c0*x', variables=['x'])
         """
-        built: dict[int, Any] = {}
-        used, rows, operators = self.used, self.rows.tolist(), list(OPERATORS)
-        n_parameters = sum(rows[index][0] == PARAMETER for index in used)
+        built: list[Any] = []
+        rows, operators = self.normal_rows(), list(OPERATORS)
+        n_parameters = sum(row[0] == PARAMETER for row in rows)
         names = list(parameter_names(n_parameters, variables))
         unnamed = iter(names)
-        for index in used:
-            code, a, b = rows[index]
+        for code, a, b in rows:
             if code == VARIABLE:
-                built[index] = real_symbol(variables[a])
+                built.append(real_symbol(variables[a]))
             elif code == PARAMETER:
-                built[index] = real_symbol(next(unnamed))
+                built.append(real_symbol(next(unnamed)))
             elif code == LITERAL:
-                built[index] = _number(self.literals[a])
+                built.append(_number(self.literals[a]))
             elif code == POWER:
-                built[index] = apply_operator("pow", built[a], sympy.Integer(b))
+                built.append(apply_operator("pow", built[a], sympy.Integer(b)))
             else:
                 arguments = (a, b)[: _arity(code)]
                 name = operators[code - FIRST_OPERATOR]
-                built[index] = apply_operator(name, *(built[k] for k in arguments))
-        return Equation.from_sympy(built[used[-1]], variables, names)
+                built.append(apply_operator(name, *(built[k] for k in arguments)))
+        return Equation.from_real(built[-1], variables, names)
+
+
+_COMMUTATIVE = (operator_code("+"), operator_code("*"))
+_FIELD = (*_COMMUTATIVE, operator_code("-"), operator_code("/"))
+
+
+def _is_lone(rows: list[list[int]], uses: list[int], index: int) -> bool:
+    return rows[index][0] == PARAMETER and uses[index] == 1
+
+
+def _renumbered(rows: list[list[int]], constant: list[bool]) -> list[tuple[int, int, int]]:
+    """List the rows below the last one, arguments first, each once."""
+    place: dict[int, int] = {}
+    known: dict[tuple[int, int, int], int] = {}
+    listed: list[tuple[int, int, int]] = []
+    stack = [len(rows) - 1]
+    while stack:
+        index = stack[-1]
+        waiting = [child for child in _children(rows[index]) if child not in place]
+        if waiting:
+            stack.append(waiting[0])
+            continue
+        stack.pop()
+        code, a, b = rows[index]
+        arity = _arity(code)
+        if code == PARAMETER:
+            row = (code, 0, 0)
+        elif arity == 2:
+            row = (code, place[a], place[b])
+        elif arity == 1:
+            row = (code, place[a], b if code == POWER else 0)
+        else:
+            row = (code, a, 0)
+        if constant[index] and row in known:
+            place[index] = known[row]
+            continue
+        place[index] = known[row] = len(listed)
+        listed.append(row)
+    return listed
 
 
 def canonical_equation(equation: Equation) -> Equation:
@@ -177,7 +241,7 @@ def canonical_equation(equation: Equation) -> Equation:
     >>> canonical_equation(Equation("2*k1*k2*x", ["x"]))
     Equation('c0*x', variables=['x'])
     """
-    canonical = Equation.from_sympy(equation.canonical, equation.variables)
+    canonical = Equation.from_real(equation.canonical, equation.variables)
     canonical.__dict__["key"] = equation.key  # a canonical form's key is its own
     return canonical
 

@@ -236,6 +236,17 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def without_quotes(text: str) -> str:
+    """Return an equation for a reader: without backquotes around names that do not need them.
+
+    Examples
+    --------
+    >>> without_quotes("c0*`H`/`drop height`")
+    'c0*H/`drop height`'
+    """
+    return re.sub(r"`([^\W\d]\w*)`", r"\1", text)
+
+
 SUM, PRODUCT, POWER, ATOM = range(4)  # how tightly a text binds
 # The sign in front (1, -1, or 0 if either would do), the text behind it, and its binding.
 _Written = tuple[int, str, int]

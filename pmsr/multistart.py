@@ -4,19 +4,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.optimize import leastsq, minimize
 
 from pmsr.data import Data
+from pmsr.kernels import affine_normal, run_compiled
 from pmsr.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
 from pmsr.program import Program, evaluate, evaluate_jacobian, parameter_free_values
 
 Floats = NDArray[np.float64]
 
 N_SCREENED = 8  # random points that compete for each start
-N_STEPS = 8  # of their common descent
+N_STEPS = 8  # of their descent
+DESCENT_TOLERANCE = 1e-12  # least share of the squared error that a step must gain
 N_THIN = 1000  # observations that the descent looks at
 HOPELESS = 100.0  # a start with this many times the best one's error is not worth an optimisation
 MAX_EVALUATIONS = 60  # of one local optimisation, which has two tries
@@ -173,19 +174,16 @@ def _find_minima(
         starts[:, curved] = sizes * rng.choice([-1.0, 1.0], size=shape)
     else:
         starts = np.zeros((1, program.n_parameters))
-    starts = _solve_affine(program, data, starts, affine)
     if extra_starts is not None:
         starts = np.concatenate([extra_starts, starts])
-    starts, errors = _descend(program, _thin(data), starts, affine if curved else [])
+    starts, errors = _descend(program, _thin(data), starts, affine)
     if not len(starts):
         raise FitError("never finite: no start gives finite predictions")
     # Equations such as c0**2 and c0*sin(c1*x) have mirror minima; asking for them is cheaper
     # than hoping that the random starts hit them all.
     mirrored = np.repeat(starts[:1], len(curved), axis=0)
     mirrored[range(len(curved)), curved] *= -1.0
-    mirrored, mirror_errors = _descend(
-        program, _thin(data), _solve_affine(program, data, mirrored, affine), affine
-    )
+    mirrored, mirror_errors = _descend(program, _thin(data), mirrored, affine)
     starts = np.concatenate([starts, mirrored])
     errors = np.concatenate([errors, mirror_errors])
     minima: list[Minimum] = []
@@ -216,42 +214,29 @@ def _thin(data: Data) -> Data:
 
 
 def _descend(
-    program: Program, data: Data, theta: Floats, affine: list[int]
+    program: Program, data: Data, starts: Floats, affine: list[int], n_steps: int = N_STEPS
 ) -> tuple[Floats, Floats]:
-    """Take a few damped Gauss-Newton steps from all starts at once; sorted by their errors.
+    """Take a few damped Gauss-Newton steps from each start; those that are finite, best first.
 
-    One call evaluates all starts, so that this costs less than one optimisation by SciPy, which
-    gets only the best. After each step the affine parameters are solved for exactly.
+    Compiled, so that all of them cost less than one optimisation by SciPy, which gets only the
+    best. After each step the affine parameters are solved for exactly.
     """
-    unit = 1.0 / float(np.std(data.y))
-    values, jacobian = evaluate_jacobian(program, theta, data.X)
-    residuals = (data.y - values) * unit
-    errors = np.einsum("ij,ij->i", residuals, residuals)
-    finite = np.isfinite(errors) & np.isfinite(jacobian).all(axis=(1, 2))
-    theta, errors, residuals = theta[finite], errors[finite], residuals[finite]
-    jacobian = jacobian[finite] * unit
-    damping = np.full(len(theta), 1e-2)
-    for _ in range(N_STEPS if len(affine) < program.n_parameters else 0):
-        gram = jacobian @ jacobian.transpose(0, 2, 1)
-        length = np.sqrt(np.einsum("ikk->ik", gram))
-        length[length == 0.0] = 1.0
-        gram /= length[:, :, None] * length[:, None, :]
-        np.einsum("ikk->ik", gram)[:] += damping[:, None]
-        right = np.einsum("ikn,in->ik", jacobian, residuals) / length
-        try:
-            step = np.linalg.solve(gram, right[:, :, None])[:, :, 0] / length
-        except np.linalg.LinAlgError:
-            break
-        trial = _solve_affine(program, data, theta + step, affine)
-        values, trial_jacobian = evaluate_jacobian(program, trial, data.X)
-        trial_residuals = (data.y - values) * unit
-        trial_errors = np.einsum("ij,ij->i", trial_residuals, trial_residuals)
-        better = (trial_errors < errors) & np.isfinite(trial_jacobian).all(axis=(1, 2))
-        theta[better], errors[better] = trial[better], trial_errors[better]
-        residuals[better] = trial_residuals[better]
-        jacobian[better] = trial_jacobian[better] * unit
-        damping *= np.where(better, 0.2, 5.0)
-    order = np.argsort(errors, kind="stable")
+    theta, errors = np.empty_like(starts), np.empty(len(starts))
+    run_compiled(
+        "_descend",
+        program.nodes,
+        program.literals,
+        starts,
+        data.X,
+        data.y,
+        1.0 / float(np.std(data.y)),
+        np.array(affine, dtype=np.int64),
+        n_steps if len(affine) < program.n_parameters else 0,
+        DESCENT_TOLERANCE,
+        theta,
+        errors,
+    )
+    order = [k for k in np.argsort(errors, kind="stable") if np.isfinite(errors[k])]
     return theta[order], errors[order]
 
 
@@ -391,72 +376,6 @@ def _bfgs(program: Program, data: Data, start: Floats, scales: Floats) -> tuple[
         loss, start / scales, jac=True, method="BFGS", options={"maxiter": MAX_EVALUATIONS}
     )
     return np.asarray(found.x * scales), True
-
-
-def _solve_affine(program: Program, data: Data, theta: Floats, affine: list[int]) -> Floats:
-    """Replace the parameters in which f is affine by their least-squares values, given the rest."""
-    if not affine or not len(theta):
-        return theta
-    solved = theta.copy()
-    solved[:, affine] = 0.0
-    values, jacobian = evaluate_jacobian(program, solved, data.X)
-    design = np.ascontiguousarray(jacobian[:, affine])
-    best = affine_normal(design, data.y - values, np.zeros((len(theta), len(affine))))[0]
-    solved[:, affine] = np.where(np.isfinite(best), best, theta[:, affine])
-    return solved
-
-
-@njit(error_model="numpy", nogil=True, cache=True)
-def affine_normal(design, residual, noise):  # type: ignore[no-untyped-def]
-    """Solve the least-squares problem of the affine parameters for a whole batch.
-
-    For each design A (n_c, N) and residual r: the step to the conditional mean plus noise
-    coloured by the conditional covariance, the square of the step to the mean in units of
-    predictions, and half the log determinant of A A'. NaN where the problem is singular.
-    """
-    n_batch, n_c = design.shape[:2]
-    steps = np.empty((n_batch, n_c))
-    squares = np.empty(n_batch)
-    log_dets = np.empty(n_batch)
-    root = np.zeros((n_c, n_c))
-    length = np.empty(n_c)
-    right = np.empty(n_c)
-    for batch in range(n_batch):
-        A, r = design[batch], residual[batch]
-        square, log_det = 0.0, 0.0
-        for i in range(n_c):  # Cholesky factor of the correlations, and forward substitution
-            length[i] = np.sqrt(_dot(A[i], A[i]))
-            for j in range(i):
-                total = _dot(A[i], A[j]) / (length[i] * length[j])
-                for k in range(j):
-                    total -= root[i, k] * root[j, k]
-                root[i, j] = total / root[j, j]
-            total, diagonal = _dot(A[i], r) / length[i], 1.0 + 1e-12
-            for k in range(i):
-                diagonal -= root[i, k] * root[i, k]
-                total -= root[i, k] * right[k]
-            root[i, i] = np.sqrt(diagonal)
-            right[i] = total / root[i, i]
-            square += right[i] * right[i]
-            log_det += np.log(root[i, i]) + np.log(length[i])
-        squares[batch] = square
-        log_dets[batch] = log_det
-        for i in range(n_c - 1, -1, -1):
-            total = right[i] + noise[batch, i]
-            for k in range(i + 1, n_c):
-                total -= root[k, i] * steps[batch, k]
-            steps[batch, i] = total / root[i, i]
-        for i in range(n_c):
-            steps[batch, i] /= length[i]
-    return steps, squares, log_dets
-
-
-@njit(error_model="numpy", nogil=True, cache=True)
-def _dot(a, b):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(a.size):
-        total += a[i] * b[i]
-    return total
 
 
 def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:

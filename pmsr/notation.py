@@ -1,23 +1,18 @@
-"""An equation and its numbers as people and programs read them: text, LaTeX, MathML, Python."""
+"""An equation and its numbers as people and programs read them: text, LaTeX, Python."""
 
 import keyword
 import math
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 from unicodedata import normalize
 
 import sympy
 from numpy.typing import NDArray
-from sympy.printing.mathml import MathMLPresentationPrinter
 from sympy.printing.numpy import NumPyPrinter
-from sympy.printing.pretty.pretty_symbology import greek_unicode
 
 from pmsr.algebra import real_symbol, settle
 from pmsr.expression import Equation, latex_name
-
-# Any: every Any below is a SymPy expression, or a node of the MathML that SymPy makes of it.
 
 DIGITS = 4  # of a number that stands in an equation
 
@@ -76,55 +71,6 @@ def latex_lines(left: str, equation: Equation, estimates: Mapping[str, str]) -> 
     lines = [f"{latex_name(left)} &= {equation.latex}"]
     lines += [f"{latex_name(name)} &= {latex_number(text)}" for name, text in estimates.items()]
     return r"$\displaystyle \begin{aligned}" + r" \\ ".join(lines) + r"\end{aligned}$"
-
-
-def mathml(equation: Equation, left: str | None = None) -> str:
-    """MathML of an equation, which browsers show without help from elsewhere.
-
-    Parameters
-    ----------
-    equation
-        The right-hand side.
-    left
-        Name for the left-hand side; None to leave it out.
-
-    Examples
-    --------
-    >>> mathml(Equation("H", ["H"]), "D")
-    '<math display="block"><mi>D</mi><mo>=</mo><mi>H</mi></math>'
-    """
-    # SymPy prints in the order of the alphabet, in which "!" comes first.
-    leading = {real_symbol(name): real_symbol("!" + name) for name in equation.parameters}
-    printer = _MathMLPrinter({"!" + name: name for name in equation.parameters})
-    right = printer.doprint(settle(equation.expression, leading))
-    start = "" if left is None else f"{printer.doprint(sympy.Symbol(left))}<mo>=</mo>"
-    return f'<math display="block">{start}{right}</math>'
-
-
-class _MathMLPrinter(MathMLPresentationPrinter):
-    """SymPy's printer, except that a name is what a user called it."""
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        super().__init__()
-        self.names = names
-
-    def _print_Symbol(self, symbol: Any, style: str = "plain") -> Any:
-        name = self.names.get(symbol.name, symbol.name)
-        match = re.fullmatch(r"([^\W\d_]+)_?(\w*)", name)
-        word, subscript = (match[1], match[2]) if match else (name, "")
-        letter = self._leaf(str(greek_unicode.get(word, word)))
-        if not subscript:
-            return letter
-        both = self.dom.createElement("msub")
-        both.appendChild(letter)
-        both.appendChild(self._leaf(subscript))
-        return both
-
-    def _leaf(self, text: str) -> Any:
-        leaf = self.dom.createElement("mn" if text.isdigit() else "mi")
-        # SymPy writes text as it is, because its own has entities.
-        leaf.appendChild(self.dom.createTextNode(escape(text)))
-        return leaf
 
 
 def identifiers(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:

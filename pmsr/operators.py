@@ -181,6 +181,21 @@ def table_fingerprint() -> int:
 
 
 BUILT_IN = table_fingerprint()  # of the rows above, before a user adds any
+_BUILT_IN_NAMES = tuple(OPERATORS)
+
+
+def added_operators() -> tuple[Operator, ...]:
+    """Rows that a user added, in order: what another process must be told."""
+    return tuple(row for name, row in OPERATORS.items() if name not in _BUILT_IN_NAMES)
+
+
+def take_over(added: tuple[Operator, ...]) -> None:
+    """Add the rows of another process, checked there, unless they are here already."""
+    for row in added:
+        if row.name not in OPERATORS:
+            OPERATORS[row.name] = row
+            table_fingerprint.cache_clear()
+
 
 _jit = njit(error_model="numpy", nogil=True)
 

@@ -15,22 +15,11 @@ from pytensor.graph.replace import _vectorize_node
 from pytensor.link.numba.dispatch import numba_funcify
 from pytensor.tensor.type import TensorType
 
-from pmsr.operators import (
-    BUILT_IN,
-    FIRST_OPERATOR,
-    LITERAL,
-    OPERATORS,
-    PARAMETER,
-    POWER,
-    VARIABLE,
-    compile_derivatives,
-    compile_values,
-    table_fingerprint,
-)
+from pmsr import kernels
+from pmsr.kernels import BLOCK, run_compiled
+from pmsr.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
 
 Floats = NDArray[np.float64]
-
-BLOCK = 512  # values of a node that are computed together: few dispatches, and all stays in cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,18 +163,20 @@ def evaluate_jacobian(program: Program, theta: Floats, X: Floats) -> tuple[Float
 
 def parameter_free_values(program: Program, X: Floats) -> dict[int, Floats]:
     """Values of the nodes that depend on no parameter, at the first `BLOCK` points."""
-    which = ~_activity(program.nodes)
+    which = ~kernels.find_active(program.nodes)
     points = X[:BLOCK]
     table = np.empty((len(program.nodes), len(points)))
     theta = np.empty((1, program.n_parameters))
-    _run("_sweep", program.nodes, program.literals, theta, points, len(points), table, which)
+    run_compiled(
+        "_sweep", program.nodes, program.literals, theta, points, len(points), table, which
+    )
     return {int(node): table[node] for node in np.flatnonzero(which)}
 
 
 def evaluate_table(nodes: NDArray[np.int32], literals: Floats, theta: Floats, X: Floats) -> Floats:
     """Like `evaluate`, on the bare table."""
     values = np.empty((len(theta), len(X)))
-    _run("_values", nodes, literals, np.ascontiguousarray(theta), X, values)
+    run_compiled("_values", nodes, literals, np.ascontiguousarray(theta), X, values)
     return values
 
 
@@ -195,152 +186,8 @@ def evaluate_table_jacobian(
     """Like `evaluate_jacobian`, on the bare table."""
     values = np.empty((len(theta), len(X)))
     jacobian = np.empty((len(theta), theta.shape[1], len(X)))
-    _run("_jacobian", nodes, literals, np.ascontiguousarray(theta), X, values, jacobian)
+    run_compiled("_jacobian", nodes, literals, np.ascontiguousarray(theta), X, values, jacobian)
     return values, jacobian
-
-
-def _run(name: str, *arguments: Any) -> None:
-    """Call a compiled kernel; compile all anew if it was made for another table of operators."""
-    if globals()[name](*arguments) != table_fingerprint():
-        _compile_anew()
-        globals()[name](*arguments)
-
-
-def _compile_anew() -> None:
-    """Link today's rows. Kernels with a user's rows stay out of the cache that all share."""
-    global _apply, _push, _linked
-    if _linked != table_fingerprint():
-        _apply, _push, _linked = compile_values(), compile_derivatives(), table_fingerprint()
-    for name in ("_sweep", "_backward", "_values", "_jacobian"):
-        if table_fingerprint() == BUILT_IN:
-            globals()[name].recompile()
-        else:
-            globals()[name] = njit(error_model="numpy", nogil=True)(globals()[name].py_func)
-
-
-_apply, _push, _linked = compile_values(), compile_derivatives(), table_fingerprint()
-
-# Compiling takes seconds, so the result is kept on disk. Numba looks only at the date of this
-# file: hence the fingerprint that each kernel returns, a constant since it was compiled.
-
-
-@njit(error_model="numpy", nogil=True, cache=True)
-def _activity(nodes):  # type: ignore[no-untyped-def]
-    """Tell which nodes depend on a parameter: the others are the same for the whole batch."""
-    active = np.zeros(len(nodes), dtype=np.bool_)
-    for node in range(len(nodes)):
-        code, a, b = nodes[node]
-        if code == PARAMETER:
-            active[node] = True
-        elif code == POWER:
-            active[node] = active[a]
-        elif code >= FIRST_OPERATOR:
-            active[node] = active[a] or active[b]
-    return active
-
-
-@njit(error_model="numpy", nogil=True, cache=True)
-def _sweep(nodes, literals, theta, X, n_points, table, which):  # type: ignore[no-untyped-def]
-    """Compute the rows of the table for which `which` holds, for a block of theta times points."""
-    n_block = len(theta) * n_points
-    for node in range(len(nodes)):
-        if not which[node]:
-            continue
-        code, a, b = nodes[node]
-        row = table[node, :n_block]
-        if code == VARIABLE:
-            for batch in range(len(theta)):
-                for i in range(n_points):
-                    row[batch * n_points + i] = X[i, a]
-        elif code == PARAMETER:
-            for batch in range(len(theta)):
-                for i in range(n_points):
-                    row[batch * n_points + i] = theta[batch, a]
-        elif code == LITERAL:
-            row[:] = literals[a]
-        elif code == POWER:
-            base = table[a]
-            if b == 2:
-                for i in range(n_block):
-                    row[i] = base[i] * base[i]
-            elif b == 3:
-                for i in range(n_block):
-                    row[i] = base[i] * base[i] * base[i]
-            else:
-                for i in range(n_block):
-                    row[i] = base[i] ** b
-        else:
-            _apply(code, table[a], table[b], row)
-    return _linked
-
-
-@njit(error_model="numpy", nogil=True, cache=True)
-def _values(nodes, literals, theta, X, values):  # type: ignore[no-untyped-def]
-    """Fill values, of shape (n_batch, N); return the fingerprint of the operators."""
-    active = _activity(nodes)
-    inactive = ~active
-    most_points = min(BLOCK, len(X))
-    most_theta = max(1, min(BLOCK // most_points, len(theta)))
-    table = np.empty((len(nodes), most_theta * most_points))
-    for start in range(0, len(X), most_points):
-        points = X[start : start + most_points]
-        n = len(points)
-        _sweep(nodes, literals, theta[:most_theta], points, n, table, inactive)
-        for batch in range(0, len(theta), most_theta):
-            block = theta[batch : batch + most_theta]
-            _sweep(nodes, literals, block, points, n, table, active)
-            for k in range(len(block)):
-                values[batch + k, start : start + n] = table[-1, k * n : (k + 1) * n]
-    return _linked
-
-
-@njit(error_model="numpy", nogil=True, cache=True)
-def _jacobian(nodes, literals, theta, X, values, jacobian):  # type: ignore[no-untyped-def]
-    """Fill values and, by one backward sweep, jacobian of shape (n_batch, p, N)."""
-    active = _activity(nodes)
-    inactive = ~active
-    most_points = min(BLOCK, len(X))
-    most_theta = max(1, min(BLOCK // most_points, len(theta)))
-    table = np.empty((len(nodes), most_theta * most_points))
-    adjoint = np.empty_like(table)
-    jacobian[:] = 0.0
-    for start in range(0, len(X), most_points):
-        points = X[start : start + most_points]
-        n = len(points)
-        _sweep(nodes, literals, theta[:most_theta], points, n, table, inactive)
-        for batch in range(0, len(theta), most_theta):
-            block = theta[batch : batch + most_theta]
-            _sweep(nodes, literals, block, points, n, table, active)
-            for k in range(len(block)):
-                values[batch + k, start : start + n] = table[-1, k * n : (k + 1) * n]
-            if active[-1]:
-                _backward(nodes, table, adjoint, len(block) * n, active)
-                for node in range(len(nodes)):
-                    if nodes[node, 0] == PARAMETER:
-                        a = nodes[node, 1]
-                        for k in range(len(block)):
-                            for i in range(n):
-                                jacobian[batch + k, a, start + i] += adjoint[node, k * n + i]
-    return _linked
-
-
-@njit(error_model="numpy", nogil=True, cache=True)
-def _backward(nodes, table, adjoint, n_block, active):  # type: ignore[no-untyped-def]
-    """Fill adjoint with the derivatives of the result by every active node."""
-    adjoint[:, :n_block] = 0.0
-    adjoint[-1, :n_block] = 1.0
-    for node in range(len(nodes) - 1, -1, -1):
-        code, a, b = nodes[node]
-        if not active[node] or code == PARAMETER:
-            continue
-        down = adjoint[node]
-        if code == POWER:
-            for i in range(n_block):
-                adjoint[a, i] += down[i] * b * table[a, i] ** (b - 1)
-        else:
-            n_a = n_block if active[a] else 0
-            n_b = n_block if active[b] else 0
-            _push(code, table[a], table[b], table[node], down, adjoint[a, :n_a], adjoint[b, :n_b])
 
 
 # Any: PyTensor's variables take operators and attributes that its annotations do not know.
@@ -448,7 +295,9 @@ def _funcify_value(op: EvaluateProgram, node: Apply, **_: Any) -> Any:
         rows = np.ascontiguousarray(theta).reshape(-1, theta.shape[-1])
         values = np.empty((len(rows), len(X)))
         table = np.ascontiguousarray(nodes)
-        _values(table, np.ascontiguousarray(literals), rows, np.ascontiguousarray(X), values)
+        kernels._values(
+            table, np.ascontiguousarray(literals), rows, np.ascontiguousarray(X), values
+        )
         return values if batched else values[0]
 
     return value
@@ -465,7 +314,7 @@ def _funcify_jacobian(op: ProgramJacobian, node: Apply, **_: Any) -> Any:
         values = np.empty((len(rows), len(X)))
         jacobian = np.empty((len(rows), rows.shape[1], len(X)))
         table, inputs = np.ascontiguousarray(nodes), np.ascontiguousarray(X)
-        _jacobian(table, np.ascontiguousarray(literals), rows, inputs, values, jacobian)
+        kernels._jacobian(table, np.ascontiguousarray(literals), rows, inputs, values, jacobian)
         return jacobian if batched else jacobian[0]
 
     return derivatives
@@ -475,7 +324,3 @@ def _compute_once(op: _ProgramOp) -> None:
     """Bring the kernel up to date with the table, which compiled graphs cannot check."""
     one = Program.of([(LITERAL, 0, 0)], [1.0], 0)
     op.compute(one.nodes, one.literals, np.empty((1, 0)), np.empty((1, 0)))
-
-
-if _linked != BUILT_IN:  # rows were added before this module was imported
-    _compile_anew()

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pmsr.data import Data
-from pmsr.multistart import Fit, Minimum, Region, affine_normal
+from pmsr.kernels import affine_normal
+from pmsr.multistart import Fit, Minimum, Region
 from pmsr.program import evaluate_jacobian
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from pmsr.data import Data, make_data
 from pmsr.evidence import Evidence, seed_for, weigh
 from pmsr.expression import Equation
 from pmsr.fitted import FittedEquation
-from pmsr.result import Result, library_versions
+from pmsr.result import Result, library_versions, make_table
 from pmsr.selection import simplest_close
 from pmsr.settings import FINALIST, RandomSeed, Settings, check_settings
 
@@ -210,6 +210,27 @@ def weigh_equations(
         n_candidates=len(by_key),
         versions=library_versions(),
     )
+
+
+def tabulate(equations: Mapping[str, Equation], evidences: Mapping[str, Evidence]) -> pd.DataFrame:
+    """Arrange equations and their evidence, computed with one gamma, in a ranked table.
+
+    Parameters
+    ----------
+    equations, evidences
+        Under the same names.
+
+    Returns
+    -------
+    DataFrame
+        As :attr:`pmsr.result.Result.table`: best first, failures last.
+    """
+    ranked = sorted(
+        equations, key=lambda name: (-evidences[name].log_q, equations[name].complexity)
+    )
+    table = make_table([equations[name] for name in ranked], [evidences[name] for name in ranked])
+    table.index = pd.Index(ranked, name="name")
+    return table
 
 
 def parsimonious(table: pd.DataFrame) -> str:

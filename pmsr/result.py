@@ -19,10 +19,10 @@ from pmsr.evidence import Evidence, seed_for, weigh
 from pmsr.evolution import Evolution
 from pmsr.expression import Equation
 from pmsr.fitted import FittedEquation, Kind, interval_rows
-from pmsr.notation import mathml
+from pmsr.mathml import to_mathml
 from pmsr.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.program import evaluate
-from pmsr.selection import group_alike, model_probabilities
+from pmsr.selection import group_alike, model_probabilities, pareto_front
 from pmsr.settings import FINALIST, Search, Settings
 from pmsr.storage import (
     BROKEN,
@@ -165,42 +165,12 @@ class Result:
 
         ``attrs`` hold ``gamma`` and ``sigma_bounds``.
         """
-        evidences = [fitted.evidence for fitted in self.equations]
-        equations = [fitted.equation for fitted in self.equations]
-        log_q = np.array([evidence.log_q for evidence in evidences])
-        known = log_q[np.isfinite(log_q)]
-        # After failures only, all are infinitely far from an equation that could be weighed.
-        difference = (
-            log_q - known.max() if len(known) else np.where(np.isnan(log_q), log_q, -np.inf)
+        table = make_table(
+            [fitted.equation for fitted in self.equations],
+            [fitted.evidence for fitted in self.equations],
         )
-        with np.errstate(over="ignore"):
-            bayes_factor = np.exp(-difference)
-        index = (
-            pd.RangeIndex(len(equations))
-            if self.names is None
-            else pd.Index(list(self.names), name="name")
-        )
-        table = pd.DataFrame(
-            {
-                "equation": [equation.text for equation in equations],
-                "log_q": log_q,
-                "log_q_se": [evidence.log_q_se for evidence in evidences],
-                "difference": difference,
-                "probability": self.probabilities,
-                "bayes_factor": bayes_factor,
-                "parameters": [len(equation.parameters) for equation in equations],
-                "complexity": [equation.complexity for equation in equations],
-                "rmse": [evidence.rmse for evidence in evidences],
-                "prior_sensitivity": [evidence.prior_sensitivity for evidence in evidences],
-            },
-            index=index,
-        )
-        # Of dtype object: a column of strings would turn None into NaN.
-        failures = [evidence.failure for evidence in evidences]
-        table["failure"] = pd.Series(failures, index=index, dtype=object)
-        table["latex"] = [equation.latex for equation in equations]
-        table.attrs["gamma"] = evidences[0].gamma
-        table.attrs["sigma_bounds"] = evidences[0].sigma_bounds
+        if self.names is not None:
+            table.index = pd.Index(list(self.names), name="name")
         return table
 
     @property
@@ -211,15 +181,7 @@ class Result:
         """
         conventional = self.search is not None and self.search.fitness == "rmse"
         score = -self.table["rmse"] if conventional else self.table["log_q"]
-        complexity = self.table["complexity"].to_numpy()
-        # Simplest first, and of equals the better one.
-        order = np.lexsort((-score.to_numpy(), complexity))
-        front, best = [], -np.inf
-        for place in order.tolist():
-            if score.iloc[place] > best:
-                front.append(place)
-                best = score.iloc[place]
-        return self.table.iloc[front]
+        return self.table.iloc[pareto_front(score.to_list(), self.table["complexity"].to_list())]
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the parameters of all equations with their uncertainty.
@@ -374,7 +336,12 @@ class Result:
         rows = []
         for row, fitted in zip(self.table.head(N_SHOWN).itertuples(), self.equations, strict=False):
             numbers = (f"{row.log_q:.2f}", f"{row.probability:.3f}", str(row.complexity))
-            cells = [escape(str(row.Index)), mathml(fitted.equation), *numbers, f"{row.rmse:.4g}"]
+            cells = [
+                escape(str(row.Index)),
+                to_mathml(fitted.equation),
+                *numbers,
+                f"{row.rmse:.4g}",
+            ]
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
         titles = ("", "equation", "log q", "probability", "complexity", "RMSE")
         head = "<tr>" + "".join(f"<th>{title}</th>" for title in titles) + "</tr>"
@@ -382,6 +349,38 @@ class Result:
 
     def _repr_latex_(self) -> str:
         return self.best._repr_latex_()
+
+
+def make_table(equations: Sequence[Equation], evidences: Sequence[Evidence]) -> pd.DataFrame:
+    """Arrange equations and their evidence as in :attr:`Result.table`, in their order."""
+    log_q = np.array([evidence.log_q for evidence in evidences])
+    known = log_q[np.isfinite(log_q)]
+    # If all failed, all are infinitely far from an equation that could be weighed.
+    difference = log_q - (known.max() if len(known) else 0.0)
+    with np.errstate(over="ignore"):
+        bayes_factor = np.exp(-difference)
+    table = pd.DataFrame(
+        {
+            "equation": [equation.text for equation in equations],
+            "log_q": log_q,
+            "log_q_se": [evidence.log_q_se for evidence in evidences],
+            "difference": difference,
+            "probability": model_probabilities(
+                log_q.tolist(), [equation.key for equation in equations]
+            ),
+            "bayes_factor": bayes_factor,
+            "parameters": [len(equation.parameters) for equation in equations],
+            "complexity": [equation.complexity for equation in equations],
+            "rmse": [evidence.rmse for evidence in evidences],
+            "prior_sensitivity": [evidence.prior_sensitivity for evidence in evidences],
+        }
+    )
+    # Of dtype object: a column of strings would turn None into NaN.
+    table["failure"] = pd.Series([evidence.failure for evidence in evidences], dtype=object)
+    table["latex"] = [equation.latex for equation in equations]
+    table.attrs["gamma"] = evidences[0].gamma
+    table.attrs["sigma_bounds"] = evidences[0].sigma_bounds
+    return table
 
 
 def from_evolution(
@@ -408,9 +407,7 @@ def from_evolution(
     Returns
     -------
     Result
-        Ranked by ``log_q``, or by ``rmse`` after a conventional search. Equations that are the
-        same curve in other parameters, such as c0*x and c0**2*x, are reported once, in their
-        simplest form.
+        Ranked by ``log_q``, or by ``rmse`` after a conventional search.
     """
     thorough = replace(
         settings,
@@ -444,7 +441,6 @@ def from_evolution(
         with suppress(ValueError):
             key = found.winner.key
             winner = next(one for one in fitted if one.equation.key == key)
-    fitted = _simplest_spellings(fitted, winner)
     return Result(
         equations=tuple(fitted),
         names=None,
@@ -460,39 +456,22 @@ def from_evolution(
     )
 
 
-def _simplest_spellings(
-    ranked: Sequence[FittedEquation], winner: FittedEquation
-) -> list[FittedEquation]:
-    """Return one equation for each curve, the winner among them, in the same order."""
-    simplest = sorted(
-        range(len(ranked)),
-        key=lambda place: (
-            ranked[place] is not winner,
-            ranked[place].equation.complexity,
-            len(ranked[place].equation.parameters),
-            place,
-        ),
-    )
-    return [ranked[place] for place in sorted(_group_curves(ranked, simplest, by_rank=True))]
-
-
 def _group_curves(
-    equations: Sequence[FittedEquation], order: Sequence[int], *, by_rank: bool = False
+    equations: Sequence[FittedEquation], order: Sequence[int]
 ) -> dict[int, list[int]]:
-    """Group equations whose best fits are the same curve; on request only those of one rank."""
+    """Group equations whose best fits are the same curve; no measurement tells them apart."""
     y = equations[0].data.y
     scale = float(np.max(np.abs(y)))
-    # Between the points, too: curves that interpolate the same points may differ there.
-    curves = np.empty((len(equations), 2 * len(y)))
+    curves = np.empty((len(equations), 2 * len(y) - 1))
     for place, fitted in enumerate(equations):
         if fitted.evidence.failure is None:
             X = fitted.data.X
+            # Between the points, too: curves that interpolate the same points may differ there.
             points = np.vstack([X, 0.5 * (X[1:] + X[:-1])])
             values = evaluate(fitted.equation.program, fitted.theta[None, :], points)[0]
-            curves[place, 1:] = np.where(np.isfinite(values), values, np.nan)
-            curves[place, 0] = scale * fitted.evidence.rank if by_rank else 0.0
+            curves[place] = np.where(np.isfinite(values), values, np.nan)
         else:
-            curves[place] = -scale * (1 + place)  # like no other
+            curves[place] = -scale * (2 + place)  # like no other
     rmse = min(fitted.evidence.rmse for fitted in equations)
     tolerance = 1e-9 * scale + (ALIKE * rmse if np.isfinite(rmse) else 0.0)
     return group_alike(curves, order, tolerance)

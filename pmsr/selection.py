@@ -189,3 +189,31 @@ def group_alike(
         else:
             groups[place] = [place]
     return groups
+
+
+def pareto_front(score: Sequence[float], complexity: Sequence[int]) -> list[int]:
+    """Places of the equations that no other beats in both score and complexity.
+
+    Parameters
+    ----------
+    score
+        Larger is better: log q, or the negative RMSE. What is not finite is never on the front.
+    complexity
+        Smaller is better.
+
+    Returns
+    -------
+    list of int
+        Simplest first, so with rising score. Of equals the first.
+
+    Examples
+    --------
+    >>> pareto_front([-10.0, -12.0, -11.0, -13.0], [9, 4, 4, 3])
+    [3, 2, 0]
+    """
+    best, front = -np.inf, []
+    for place in sorted(range(len(score)), key=lambda k: (complexity[k], -score[k])):
+        if np.isfinite(score[place]) and score[place] > best:
+            best = score[place]
+            front.append(place)
+    return front

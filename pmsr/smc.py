@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 MIN_ESS = 100.0  # effective sample size below which a step is shortened
 MAX_PARETO_K = 0.7  # tail index above which importance weights are not to be trusted
 MAX_GROWTH = 8  # how many times n_draws may be drawn before a bridge is built instead
+SEARCH_GROWTH = 4  # the same where there is no bridge
 MAX_STAGES = 200
 MAX_SWEEPS = 8  # of moves in one stage
 MIN_MOVED = 0.9  # share of the particles that must have moved before a stage ends
@@ -43,7 +44,7 @@ class FractionalKernel(SMC_KERNEL):
     n_draws
         Number of points drawn from the proposal.
     thorough
-        Whether to draw more, and to bridge, where the draws do not cover the target.
+        Whether to bridge where more draws do not cover the target either.
 
     Attributes
     ----------
@@ -128,7 +129,7 @@ class FractionalKernel(SMC_KERNEL):
         # A linear equation's weights are bounded by 2: half the draws are plenty.
         n_first = self.n_draws if self.proposal.curved else (self.n_draws + 1) // 2
         self._append(self.proposal.draw(n_first, rng=self.rng), fresh=True)
-        most = MAX_GROWTH * self.n_draws if self.thorough else 0
+        most = (MAX_GROWTH if self.thorough else SEARCH_GROWTH) * self.n_draws
         while not (covered := self._covered()) and len(self.theta) < most:
             self._append(self.proposal.draw(len(self.theta), rng=self.rng), fresh=False)
         self.covered = covered
@@ -381,7 +382,7 @@ def run_kernel(
     to_posterior
         Whether the particles at 1 are wanted, resampled and moved; the evidence needs them not.
     thorough
-        Whether to draw more, and to bridge, where the draws do not cover the target.
+        Whether to bridge where more draws do not cover the target either.
     """
     kernel = copy(_prototype(target))
     kernel.target, kernel.draws, kernel.n_draws = target, n_particles, n_draws

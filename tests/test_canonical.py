@@ -230,3 +230,29 @@ for text in ("c0*x + c1*y + sin(c2*x*y) + c3", "c0*c1*y*exp(c2 + x)/(c3 + y*c4)"
     ]
     assert outputs[0] == outputs[1]
     assert outputs[0].count("\n") == 8
+
+
+@pytest.mark.parametrize(
+    "text, same",
+    [
+        ("x*(c0 + c1 + x)*(c0 + c1)", "x*(c0 + x)*c0"),
+        ("x*(c0 - 2*c1 + x)*(c0 - 2*c1)", "x*(c0 + x)*c0"),
+        ("sin(c0*c1*x) + c0*c1", "sin(c0*x) + c0"),
+        ("(c0 + c1 + x)*sin(c0 + c1)*(c2 + x)", "(c0 + x)*sin(c0)*(c1 + x)"),
+    ],
+)
+def test_parameters_that_occur_only_together_are_one(text, same):
+    assert Equation(text, ["x"]).key == Equation(same, ["x"]).key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x*(c0 + 2*c1 + x)*(c0 + c1)",
+        "sin(c0*c1*x) + c0",
+        "c0*c1*x + sin((c0 + c1)*x)",
+        "(c0 + c1 + x)**2 + c0*exp(c1)",
+    ],
+)
+def test_parameters_that_also_occur_apart_stay_two(text):
+    assert "c1" in Equation(text, ["x"]).key

@@ -5,12 +5,13 @@ import subprocess
 import sys
 import time
 
+import joblib
 import numpy as np
 import pytest
 
 from pmsr.checkpoint import load_state
 from pmsr.data import load_galileo, make_data, make_sine
-from pmsr.evolution import Archive, run_evolution
+from pmsr.evolution import Archive, Candidate, distinct_laws, read_graph, run_evolution
 from pmsr.expression import Equation
 from pmsr.genome import Primitives, equation_genome
 from pmsr.settings import QUICK, Search
@@ -22,9 +23,8 @@ SMALL = Search(operators=("+", "*", "sqrt"), population_size=16, generations=6, 
 def summary(found):
     """All that must be the same: equations, log q to the last bit, population."""
     finalists = [(str(equation), evidence.log_q.hex()) for equation, evidence in found.finalists]
-    records = [
-        {k: v for k, v in r.items() if k != "elapsed" and "cache" not in k} for r in found.history
-    ]
+    clocks = ("elapsed", "equations_per_second", "cache_hits", "cache_lookups")
+    records = [{k: v for k, v in r.items() if k not in clocks} for r in found.history]
     return finalists, found.population, found.front, repr(records)
 
 
@@ -46,6 +46,60 @@ def test_the_number_of_workers_does_not_matter():
     one = run_evolution(SHELF, search=SMALL, random_seed=1, n_jobs=1)
     two = run_evolution(SHELF, search=SMALL, random_seed=1, n_jobs=2)
     assert summary(one) == summary(two)
+
+
+@pytest.mark.slow
+def test_workers_know_the_operators_that_a_user_added():
+    # In a process of its own: the table of operators is for the whole process.
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SEARCH_WITH_A_NEW_ROW],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "c0*cube(x)", done.stdout + done.stderr
+
+
+SEARCH_WITH_A_NEW_ROW = """
+import numpy as np, sympy, pmsr
+from pmsr.data import make_data
+from pmsr.evolution import run_evolution
+from pmsr.settings import Search
+pmsr.add_operator(pmsr.Operator(
+    "cube", 1, sympy.Function("cube", real=True), lambda a: a**3, lambda a: a * a * a,
+    lambda a, v: 3.0 * a * a,
+))
+x = np.linspace(1.0, 2.0, 9)
+data = make_data(x, 2 * x**3 + 0.01 * np.cos(50 * x), names=["x"])
+search = Search(operators=("*", "cube"), population_size=4, generations=1, n_finalists=2)
+guess = pmsr.Equation("c0*cube(x)", ["x"])
+print(run_evolution(data, search=search, seeds=[guess], random_seed=0, n_jobs=2).winner)
+"""
+
+
+@pytest.mark.slow
+# What Dask itself says while it starts, and when a worker is killed, is not ours.
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_gives_the_same_result_even_if_it_loses_a_worker():
+    distributed = pytest.importorskip("distributed")
+    alone = run_evolution(SHELF, search=SMALL, random_seed=1)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        joblib.parallel_config(backend="dask"),
+    ):
+        victims = []
+
+        def kill_one(generation):
+            if generation.number == 2:
+                pid = min(client.run(os.getpid).values())
+                os.kill(pid, signal.SIGKILL)
+                victims.append(pid)
+
+        together = run_evolution(SHELF, search=SMALL, random_seed=1, callbacks=[kill_one])
+        assert victims
+    assert summary(together) == summary(alone)
 
 
 def test_a_resumed_search_ends_like_an_uninterrupted_one(tmp_path):
@@ -166,33 +220,35 @@ def test_a_guess_takes_part():
 def test_constraints_refuse(option, text, reason):
     operators = ("+", "*", "pow", "sqrt")
     search = Search(operators=operators, **option)
-    archive = Archive(("H",), search)
     genome = equation_genome(
         Equation(text, ["H"]), Primitives(operators, ("H",)), rng=np.random.default_rng(0)
     )
-    key, equation = archive.key_of(genome)
-    assert equation is None and archive.candidates[key].failure == reason
+    reading = read_graph(genome, ("H",), search)
+    assert reading.program is None and reading.refusal == reason
 
 
 def test_exponents_without_variables_are_allowed():
     operators = ("+", "*", "pow", "sqrt")
-    archive = Archive(("H",), Search(operators=operators))
     genome = equation_genome(
         Equation("c0*H**c1", ["H"]), Primitives(operators, ("H",)), rng=np.random.default_rng(0)
     )
-    assert archive.key_of(genome)[1] is not None
+    assert read_graph(genome, ("H",), Search(operators=operators)).refusal is None
 
 
 def test_the_archive_knows_what_it_has_seen():
-    archive = Archive(("H",), SMALL)
-    primitives = Primitives(SMALL.operators, ("H",))
-    for text in ("c0*H + c1", "c1 + H*c0"):
+    archive = Archive()
+    primitives = Primitives(("+", "-", "*"), ("H",))
+    needed = []
+    for text in ("c0*H + c1", "c1 + H*c0", "c0 - H*c1"):
         genome = equation_genome(Equation(text, ["H"]), primitives, rng=np.random.default_rng(0))
-        key, equation = archive.key_of(genome)
-        assert key == Equation("c0 + c1*H", ["H"]).key
-        if equation is not None:
-            archive._keys.clear()
-    assert archive.n_lookups == 2
+        if archive.key_of(genome.raw_key()) is None:
+            reading = read_graph(genome, ("H",), Search(operators=primitives.operators))
+            assert reading.key == Equation("c0 + c1*H", ["H"]).key
+            needed.append(archive.learn(genome.raw_key(), reading))
+            archive.add(Candidate(reading.key, -1.0, -1.0, 0.1, 1.0, 2, 5))
+    # The second is the same graph in another order, the third the same equation.
+    assert needed == [True, False]
+    assert (archive.n_lookups, archive.n_hits) == (3, 2)
 
 
 def test_no_global_random_state_is_used():
@@ -208,3 +264,20 @@ def test_progress_can_be_shown(capsys):
         SHELF, search=Search(**{**vars(SMALL), "generations": 2}), random_seed=0, verbose=True
     )
     assert "generation" in capsys.readouterr().out
+
+
+def test_spellings_of_one_law_are_one_finalist():
+    def candidate(text, score, rmse):
+        equation = Equation(text, ["H"])
+        return Candidate(
+            equation.key, score, score, 0.1, rmse, len(equation.parameters), equation.complexity
+        )
+
+    spelt = [
+        candidate("sqrt(c0)*sqrt(c1*H/c0)", -9.0, 13.75980001),
+        candidate("sqrt(c0*H)", -9.1, 13.7598),
+        candidate("c0 + c1*H", -9.2, 14.0),
+        candidate("c0*sqrt(H)", -9.3, 13.7598 * (1.0 + 1e-9)),
+    ]
+    laws = distinct_laws(spelt, ["H"])
+    assert [law.key for law in laws] == [spelt[3].key, spelt[2].key]

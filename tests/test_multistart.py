@@ -3,7 +3,7 @@ import pytest
 
 from pmsr.data import load_galileo, make_data
 from pmsr.expression import Equation
-from pmsr.multistart import FitError, affine_normal, fit, natural_scales
+from pmsr.multistart import FitError, fit, natural_scales
 from pmsr.program import evaluate
 
 
@@ -101,29 +101,6 @@ def test_natural_scales_follow_the_units():
     other = make_data(data.X * 1e6, data.y * 1e-3, names=["D"])
     ratio = natural_scales(law, other) / natural_scales(law, data)
     np.testing.assert_allclose(ratio, [1e-15, 1e-6], rtol=1e-9)
-
-
-def test_the_affine_solution_is_that_of_least_squares():
-    rng = np.random.default_rng(0)
-    design, residual = rng.normal(size=(5, 3, 10)), rng.normal(size=(5, 10))
-    steps, squares, log_dets = affine_normal(design, residual, np.zeros((5, 3)))
-    for A, r, step, square, log_det in zip(design, residual, steps, squares, log_dets, strict=True):
-        expected = np.linalg.lstsq(A.T, r, rcond=None)[0]
-        np.testing.assert_allclose(step, expected, rtol=1e-8)
-        assert square == pytest.approx(np.sum((A.T @ expected) ** 2), rel=1e-8)
-        assert log_det == pytest.approx(0.5 * np.linalg.slogdet(A @ A.T)[1], rel=1e-8)
-
-
-def test_the_affine_noise_has_the_conditional_covariance():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(2, 10))
-    n = 20_000
-    steps, _, _ = affine_normal(
-        np.repeat(A[None], n, axis=0), np.zeros((n, 10)), rng.standard_normal((n, 2))
-    )
-    expected = np.linalg.inv(A @ A.T)
-    # A sample variance has relative standard error sqrt(2/n) = 0.01.
-    np.testing.assert_allclose(np.cov(steps.T), expected, atol=4 * 0.01 * expected.max())
 
 
 def test_scales_that_overflow_are_not_used():

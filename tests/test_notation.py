@@ -1,6 +1,3 @@
-import re
-from xml.dom.minidom import parseString
-
 import numpy as np
 import pytest
 from matplotlib.mathtext import MathTextParser
@@ -11,7 +8,6 @@ from pmsr.notation import (
     latex_lines,
     latex_number,
     latex_with_numbers,
-    mathml,
     plus_minus,
     python_source,
 )
@@ -57,23 +53,6 @@ def test_latex_of_strange_names_can_be_set(name):
     assert len(body.split(r" \\ ")) == 3
     for line in body.split(r" \\ "):
         parser.parse(f"${line.replace('&=', '=')}$")
-
-
-@pytest.mark.parametrize("name", STRANGE)
-def test_mathml_of_strange_names_is_well_formed_and_harmless(name):
-    equation = Equation(f"c0*`{name.replace('`', '``')}` + exp(c1)", [name])
-    markup = mathml(equation, "<script>alert(1)</script>")
-    assert "<script>" not in markup and "<b>" not in markup
-    document = parseString(re.sub(r"&[A-Z]\w+;", " ", markup))
-    leaves = [node.firstChild.data for node in document.getElementsByTagName("mi")]
-    assert leaves[0] == "<script>alert(1)</script>"
-    shown = {"lambda": "λ", "a_b%{c}$": "a_b%{c}$"}.get(name, name)
-    assert shown in leaves
-
-
-def test_parameters_come_first_and_have_their_digits_as_subscripts():
-    markup = mathml(Equation("c0*H*B", ["H", "B"]))
-    assert markup.index("<msub><mi>c</mi><mn>0</mn></msub>") < markup.index("<mi>B</mi>")
 
 
 def test_identifiers_are_distinct_names_that_python_reads_as_they_are():

@@ -1,3 +1,7 @@
+import copy
+import json
+import re
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -8,7 +12,20 @@ from matplotlib.colors import to_rgb
 
 from pmsr import plots
 from pmsr.data import load_galileo
-from pmsr.plots import plot_fit
+from pmsr.expression import Equation
+from pmsr.graph import lay_out
+from pmsr.plots import (
+    plot_fit,
+    plot_front,
+    plot_graph,
+    plot_history,
+    plot_pairs,
+    plot_parity,
+    plot_posterior,
+    plot_residuals,
+    to_svg,
+)
+from pmsr.posterior import sample_posterior
 
 SHELF = load_galileo("shelf")
 GRID = np.array([900.0, 300.0, 600.0])
@@ -35,6 +52,23 @@ def ax():
     figure, axes = plt.subplots()
     yield axes
     plt.close(figure)
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    """Two parameters and sigma, drawn by the sampler itself."""
+    return sample_posterior("c0 + c1*sqrt(H)", *SHELF, draws=200, chains=2, random_seed=1)
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays():
+    yield
+    plt.close("all")
+
+
+def extent(text):
+    text.figure.draw_without_rendering()
+    return text.get_window_extent()
 
 
 def test_everything_is_drawn_where_the_numbers_say(ax):
@@ -67,6 +101,30 @@ def test_intervals_are_named_in_the_legend_with_their_level(ax):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("H", "D")
 
 
+def test_what_lies_outside_the_data_is_hatched_and_named(ax):
+    grid = np.array([100.0, 600.0, 1200.0])
+    plot_fit(grid, make_prediction(), *SHELF, ax=ax)
+    spans = sorted((patch.get_x(), patch.get_x() + patch.get_width()) for patch in ax.patches)
+    np.testing.assert_allclose(spans, [(100.0, 300.0), (1000.0, 1200.0)])
+    assert all(patch.get_hatch() for patch in ax.patches)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels.count("extrapolation: no data") == 1
+
+
+def test_a_pole_does_not_flatten_the_data(ax):
+    prediction = make_prediction()
+    prediction.loc[0, ["map", "prediction_high"]] = 1e9
+    plot_fit(GRID, prediction, *SHELF, ax=ax)
+    width = np.ptp(SHELF[1])
+    assert ax.get_ylim()[1] == pytest.approx(SHELF[1].max() + width)
+
+
+def test_a_dollar_in_a_name_is_no_formula(ax):
+    plot_fit(GRID, make_prediction(), SHELF[0].rename(columns={"H": "$a_$b"}), SHELF[1], ax=ax)
+    ax.figure.draw_without_rendering()
+    assert ax.get_xlabel() == r"\$a_\$b"
+
+
 def test_without_axes_a_new_figure_is_made_and_nothing_else_changes():
     before = dict(plt.rcParams)
     ax = plot_fit(GRID, make_prediction(), *SHELF)
@@ -86,7 +144,7 @@ def test_the_colours_differ_in_lightness():
 
 def test_more_than_one_variable_is_refused():
     X = SHELF[0].assign(other=1.0)
-    with pytest.raises(ValueError, match="draws equations of one variable, got 2: H, other"):
+    with pytest.raises(ValueError, match=r"one variable, got 2: H, other. Use plot_parity"):
         plot_fit(GRID, make_prediction(), X, SHELF[1])
 
 
@@ -98,3 +156,246 @@ def test_a_level_that_is_not_the_predictions_is_refused():
 def test_a_prediction_for_another_grid_is_refused():
     with pytest.raises(ValueError, match="a row for each row of X_grid, got 3 and 2"):
         plot_fit(GRID[:2], make_prediction(), *SHELF)
+
+
+def test_parity_shows_predictions_and_their_intervals_at_the_observations(ax):
+    y = pd.Series([800.0, 900.0, 1500.0], name="D")
+    assert plot_parity(y, make_prediction(), ax=ax) is ax
+    points, diagonal = ax.get_lines()
+    np.testing.assert_array_equal(points.get_xdata(), y)
+    np.testing.assert_allclose(points.get_ydata(), 50 * np.sqrt(GRID))
+    np.testing.assert_array_equal(diagonal.get_xdata(), diagonal.get_ydata())
+    segments = ax.collections[0].get_segments()
+    np.testing.assert_allclose([np.ptp(segment[:, 1]) for segment in segments], 100.0)
+    np.testing.assert_allclose([segment[0, 0] for segment in segments], y)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("D, observed", "D, predicted")
+    assert "95 % prediction interval" in ax.get_legend_handles_labels()[1]
+
+
+def test_parity_refuses_predictions_for_other_rows():
+    with pytest.raises(ValueError, match="a row for each row of X, got 3 and 2"):
+        plot_parity([1.0, 2.0], make_prediction())
+
+
+@pytest.mark.parametrize(("against", "x"), [("prediction", [2, 1, 4, 3]), ("order", [1, 2, 3, 4])])
+def test_residuals_are_observation_less_prediction(against, x):
+    left, right = plot_residuals([2.5, 0.8, 4.1, 2.2], [2, 1, 4, 3], against=against)
+    zero, points = left.get_lines()
+    assert set(zero.get_ydata()) == {0.0}
+    np.testing.assert_array_equal(points.get_xdata(), x)
+    np.testing.assert_allclose(points.get_ydata(), [0.5, -0.2, 0.1, -0.8])
+    quantiles = right.get_lines()[1]
+    np.testing.assert_allclose(quantiles.get_ydata(), [-0.8, -0.2, 0.1, 0.5])
+    # Symmetric, and by Blom's formula the least of four is at the quantile of 0.625/4.25.
+    np.testing.assert_allclose(quantiles.get_xdata(), -quantiles.get_xdata()[::-1], atol=1e-12)
+    assert quantiles.get_xdata()[0] == pytest.approx(-1.0491, abs=1e-4)
+    assert re.fullmatch(r"Shapiro-Wilk p = 0\.\d+", right.get_title())
+
+
+def test_two_residuals_are_drawn_without_a_test():
+    assert plot_residuals([1.0, 2.0], [1.1, 1.9])[1].get_title() == "too few residuals for a test"
+
+
+def test_residuals_against_anything_else_are_refused():
+    with pytest.raises(ValueError, match=r"Unknown against 'time'. Available: prediction, order"):
+        plot_residuals([1.0, 2.0], [1.0, 2.0], against="time")
+
+
+TABLE = pd.DataFrame(
+    [
+        ("c0*sqrt(H)", 4, -13.1, 0.1, 14.0),
+        ("c0 + c1*sqrt(H)", 6, -13.0, 0.3, 13.0),
+        ("c0*H", 3, -16.3, 0.1, 90.0),
+        ("c0 + c1*H", 5, -16.0, 0.1, 27.0),
+        ("c0", 1, -19.8, 0.1, 238.0),
+        ("c0**H", 3, -400.0, 0.1, 9000.0),
+        ("log(-H)", 2, -np.inf, 0.0, np.inf),
+    ],
+    index=["root", "shifted root", "ray", "line", "constant", "awful", "failed"],
+    columns=["equation", "complexity", "log_q", "log_q_se", "rmse"],
+)
+
+
+def test_front_is_a_step_line_through_the_best_of_each_complexity(ax):
+    assert plot_front(TABLE, winner="root", ax=ax) is ax
+    line = ax.get_lines()[0]
+    assert line.get_drawstyle() == "steps-post"
+    np.testing.assert_array_equal(line.get_xdata(), [1, 3, 4, 6])
+    np.testing.assert_array_equal(line.get_ydata(), [-19.8, -16.3, -13.1, -13.0])
+    drawn = [line for line in ax.get_lines() if line.get_label() == "winner"]
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in drawn] == [(4, -13.1)]
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["(1 more below)", "winner", "Pareto front"]
+    bars = {tuple(segment[:, 1].round(6)) for segment in ax.collections[0].get_segments()}
+    assert (-13.3, -12.7) in bars
+
+
+def test_front_of_the_error_goes_down(ax):
+    plot_front(TABLE, measure="rmse", ax=ax)
+    np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), [238, 90, 14, 13])
+    assert ax.get_ylabel() == "RMSE of the best fit"
+    assert ax.get_ylim()[0] >= 0
+
+
+def test_labels_of_the_front_touch_neither_each_other_nor_the_legend(ax):
+    plot_front(TABLE, winner="root", ax=ax)
+    assert "c0*sqrt(H)" in [text.get_text() for text in ax.texts]
+    boxes = [extent(text) for text in ax.texts] + [ax.get_legend().get_window_extent()]
+    assert len(boxes) > 2
+    for place, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:place])
+        assert ax.get_window_extent().count_contains([box.min, box.max]) == 2
+
+
+def test_a_long_equation_is_cut_in_the_label(ax):
+    table = TABLE.iloc[:1].assign(equation="c0*sqrt(H) + " + "c1*H + " * 20)
+    plot_front(table, ax=ax)
+    assert [len(text.get_text()) for text in ax.texts] == [34]
+
+
+def test_a_front_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="No equation of the table has a finite log_q"):
+        plot_front(TABLE.loc[["failed"]])
+    with pytest.raises(ValueError, match="Unknown measure 'aic'"):
+        plot_front(TABLE, measure="aic")
+
+
+HISTORY = pd.DataFrame(
+    {
+        "generation": [0, 5, 10],
+        "score_best": [-np.inf, -14.0, -13.0],
+        "score_mean": [-500.0, -30.0, -20.0],
+        "complexity_best": [0, 5, 4],
+        "complexity_mean": [9.0, 8.0, 7.0],
+        "n_distinct": [12, 10, 11],
+        "rmse_train": [30.0, 20.0, 14.0],
+        "rmse_test": [31.0, 22.0, 25.0],
+        "best": ["", "c0", "c0*sqrt(H)"],
+    }
+)
+
+
+def test_history_draws_the_columns_there_are():
+    axes = plot_history(HISTORY)
+    names = [ax.get_ylabel() for ax in axes]
+    assert names == ["score", "complexity", "equations, distinct", "RMSE"]
+    best, mean = axes[0].get_lines()
+    np.testing.assert_array_equal(best.get_xdata(), [0, 5, 10])
+    np.testing.assert_array_equal(best.get_ydata(), [np.nan, -14, -13])
+    np.testing.assert_array_equal(mean.get_ydata(), HISTORY["score_mean"])
+    assert axes[0].get_ylim()[0] > -100
+    train, test = axes[3].get_lines()
+    assert (train.get_label(), test.get_label()) == ("train", "test")
+    np.testing.assert_array_equal(test.get_ydata(), HISTORY["rmse_test"])
+    assert train.get_linestyle() != test.get_linestyle()
+
+
+def test_history_goes_into_given_axes():
+    _, given = plt.subplots(1, 2)
+    axes = plot_history(HISTORY[["complexity_mean", "n_distinct"]], ax=given)
+    assert list(axes) == list(given)
+    np.testing.assert_array_equal(given[0].get_lines()[0].get_xdata(), [0, 1, 2])
+    with pytest.raises(ValueError, match="ax must hold 1 Axes, one a quantity, got 2"):
+        plot_history(HISTORY[["n_distinct"]], ax=given)
+
+
+def test_a_history_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="none of the columns that can be drawn, got best"):
+        plot_history(HISTORY[["best"]])
+
+
+def test_every_parameter_has_its_density_mean_and_interval(posterior):
+    axes = plot_posterior(posterior, reference={"c1": 46.0}, level=0.5)
+    assert [ax.get_xlabel() for ax in axes] == ["$c_{0}$", "$c_{1}$", r"$\sigma$"]
+    for ax, name in zip(axes, ("c0", "c1", "sigma"), strict=True):
+        draws = np.asarray(posterior.posterior[name]).ravel()
+        density, bar, mean = ax.get_lines()[:3]
+        area = np.trapezoid(density.get_ydata(), density.get_xdata())
+        assert area == pytest.approx(1.0, abs=0.05)
+        np.testing.assert_allclose(bar.get_xdata(), np.quantile(draws, [0.25, 0.75]))
+        np.testing.assert_allclose(mean.get_xdata(), draws.mean())
+        marked = [line for line in ax.get_lines() if line.get_label() == "reference"]
+        assert [line.get_xdata()[0] for line in marked] == ([46.0] if name == "c1" else [])
+    (legend,) = axes[0].figure.legends
+    assert "50 % credible interval" in [text.get_text() for text in legend.get_texts()]
+
+
+def test_draws_far_out_do_not_hide_the_rest(posterior):
+    far = copy.deepcopy(posterior)
+    far.posterior["c0"].values[0, 0] = 1e9
+    low, high = plot_posterior(far)[0].get_xlim()
+    width = np.ptp(np.asarray(posterior.posterior["c0"]))
+    assert high - low < 4 * width
+
+
+def test_pairs_are_below_the_diagonal_and_densities_on_it(posterior):
+    axes = plot_pairs(posterior, reference={"c0": 1.0})
+    assert axes.shape == (3, 3)
+    assert all(axes[row, column] is None for row, column in [(0, 1), (0, 2), (1, 2)])
+    assert (axes[2, 0].get_xlabel(), axes[2, 0].get_ylabel()) == ("$c_{0}$", r"$\sigma$")
+    points = np.vstack([np.asarray(mark.get_offsets()) for mark in axes[2, 1].collections])
+    c1, sigma = (np.asarray(posterior.posterior[name]).ravel() for name in ("c1", "sigma"))
+    assert len(points) == len(c1)
+    np.testing.assert_allclose(np.median(points, axis=0), [np.median(c1), np.median(sigma)])
+    assert all(mark.get_rasterized() for mark in axes[2, 1].collections)
+    assert axes[1, 0].get_lines()[-1].get_xdata()[0] == 1.0
+    assert plot_pairs(posterior, names=["c0", "sigma"]).shape == (2, 2)
+
+
+def test_one_parameter_has_no_pairs_and_an_unknown_one_no_reference(posterior):
+    with pytest.raises(ValueError, match="Pairs need two parameters that are not held, got c0"):
+        plot_pairs(posterior, names=["c0"])
+    with pytest.raises(ValueError, match=r"Unknown parameter 'c7'. Available: c0, c1, sigma"):
+        plot_pairs(posterior, names=["c0", "c7"])
+    with pytest.raises(ValueError, match=r"Unknown parameter 'c7'. Available: c0, c1, sigma"):
+        plot_posterior(posterior, reference={"c7": 0.0})
+
+
+def test_a_parameter_that_is_held_is_not_drawn(posterior):
+    far = copy.deepcopy(posterior)
+    far.posterior.attrs["held"] = json.dumps({"c0": 1.0})
+    axes = plot_posterior(far, reference={"c0": 1.0})
+    assert [ax.get_xlabel() for ax in axes] == ["$c_{1}$", r"$\sigma$"]
+
+
+def test_the_graph_has_a_node_for_each_unit_of_complexity(ax):
+    law = Equation("k1*D**2/(1 + k2*D)", ["D"])
+    assert plot_graph(law, ax=ax) is ax
+    boxed = {text.get_text(): text for text in ax.texts if text.get_bbox_patch() is not None}
+    nodes = lay_out(law)
+    assert len(nodes) == law.complexity
+    assert {node.label for node in nodes} == set(boxed)
+    assert boxed["$D$"].get_position()[1] == min(node.y for node in nodes)
+    arrows = [patch for patch in ax.patches if type(patch).__name__ == "FancyArrowPatch"]
+    assert len(arrows) == sum(len(node.arguments) for node in nodes)
+    # Only of the division does the order matter.
+    assert [text.get_text() for text in ax.texts if text.get_bbox_patch() is None] == ["1", "2"]
+
+
+def test_nodes_of_a_graph_do_not_overlap():
+    text = (
+        "c0*exp(-c1*t)*sin(c2*t + c3)**2 - c4/(1.5 + t**c5) + c3*`a long name`*`another long name`"
+    )
+    ax = plot_graph(Equation(text, ["t", "a long name", "another long name"]))
+    boxes = [text.get_bbox_patch() for text in ax.texts if text.get_bbox_patch() is not None]
+    ax.figure.draw_without_rendering()
+    boxes = [box.get_window_extent() for box in boxes]
+    for place, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:place])
+
+
+@pytest.mark.parametrize("name", ["R&D", "$x$", r"\frac", "a_b_c", "{", "%#~^", "x" * 80, "v_max"])
+def test_the_graph_takes_any_name(name):
+    ax = plot_graph(Equation("c0*`" + name + "`", [name]))
+    ax.figure.draw_without_rendering()
+
+
+def test_an_equation_of_one_node_is_drawn():
+    assert [text.get_text() for text in plot_graph(Equation("c0", ["x"])).texts] == ["$c_{0}$"]
+
+
+def test_a_figure_as_text_is_the_same_every_time_and_is_closed():
+    texts = [to_svg(plot_parity([1.0, 2.0, 3.0], make_prediction()).figure) for _ in range(2)]
+    assert texts[0] == texts[1]
+    assert "<text" not in texts[0]
+    assert plt.get_fignums() == []

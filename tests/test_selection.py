@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from pmsr.selection import (
     group_alike,
     model_probabilities,
     pair_by_distance,
+    pareto_front,
     replacement_probability,
     replaces_if_better,
     replaces_probabilistically,
@@ -71,3 +74,17 @@ def test_the_first_of_those_alike_speaks_for_them():
     curves = np.array([[1.0, np.nan], [5.0, np.nan], [1.0001, np.nan], [5.0, 2.0]])
     assert group_alike(curves, [2, 0, 1, 3], 0.001) == {2: [2, 0], 1: [1], 3: [3]}
     assert group_alike(curves, [0, 1, 2, 3], 1e-5) == {0: [0], 1: [1], 2: [2], 3: [3]}
+
+
+scores = st.one_of(st.floats(-100, 100), st.sampled_from([-np.inf, np.nan]))
+
+
+@given(st.lists(st.tuples(scores, st.integers(1, 9)), max_size=12))
+def test_nothing_beats_the_front_and_the_front_beats_everything_else(pairs):
+    front = pareto_front([score for score, _ in pairs], [size for _, size in pairs])
+    chosen = [pairs[place] for place in front]
+    assert chosen == sorted(chosen, key=lambda pair: pair[1])
+    assert all(a < b for (a, _), (b, _) in pairwise(chosen))
+    for score, size in pairs:
+        if np.isfinite(score):
+            assert any(best >= score and least <= size for best, least in chosen)

@@ -1,0 +1,70 @@
+"""What the drawings have in common: colours, marks, finish, and the figure as text."""
+
+import io
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Blues whose lightness differs enough for grayscale and for every kind of colour vision, and an
+# orange that stands out from them for whoever sees colours; its marks have a shape of their own.
+LINE, CREDIBLE, PREDICTION, POINTS = "#08306b", "#6baed6", "#c6dbef", "#000000"
+WINNER, FAINT = "#d55e00", "#8c8c8c"
+
+MANY = 1000  # more points than this are drawn as an image: each would be an element of an SVG
+
+# Any: Matplotlib's properties are of many types.
+DATA: dict[str, Any] = {
+    "linestyle": "none",
+    "marker": "o",
+    "markersize": 5.5,
+    "markerfacecolor": "white",
+    "markeredgecolor": POINTS,
+    "markeredgewidth": 1.2,
+}
+
+
+def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
+    """Return the Axes of a new figure, in inches."""
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def finish(ax: Axes, *, legend: bool = False) -> None:
+    """Take away the frame's upper and right line; show the legend, last drawn first."""
+    ax.spines[["top", "right"]].set_visible(False)
+    if legend:
+        handles, labels = ax.get_legend_handles_labels()
+        ax.legend(handles[::-1], labels[::-1], edgecolor="none", framealpha=0.85)
+
+
+def plain(text: str) -> str:
+    r"""Return text in which Matplotlib sees no formula.
+
+    Examples
+    --------
+    >>> print(plain("price [$] of $x"))
+    price [\$] of \$x
+    """
+    return str(text).replace("$", r"\$")
+
+
+def to_svg(figure: Figure) -> str:
+    """Return a figure as the text of an SVG element, and close it.
+
+    Letters are drawn as shapes, so that it looks the same on every machine; the ground is
+    transparent; the same figure gives the same text.
+
+    Examples
+    --------
+    >>> svg = to_svg(new_axes().figure)
+    >>> svg.startswith("<svg"), svg.rstrip().endswith("</svg>")
+    (True, True)
+    """
+    stream = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "pmsr", "svg.fonttype": "path"}):
+        figure.savefig(stream, format="svg", transparent=True, dpi=150, metadata={"Date": None})
+    plt.close(figure)
+    text = stream.getvalue()
+    return text[text.index("<svg") :]

@@ -1,0 +1,241 @@
+"""An equation against its data: the fit, predictions against observations, residuals."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
+
+from pmsr.data import check_X, make_data
+from pmsr.diagnostics import normality
+from pmsr.plots.marks import CREDIBLE, DATA, LINE, MANY, PREDICTION, finish, new_axes, plain
+
+
+# X_grid, X and y are Any as in `data`: what users hand over is recognised by what it can do.
+def plot_fit(
+    X_grid: Any,
+    prediction: pd.DataFrame,
+    X: Any,
+    y: Any,
+    *,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw an equation of one variable through its data, with its two intervals.
+
+    Parameters
+    ----------
+    X_grid
+        Values of the variable, in any order.
+    prediction
+        What :func:`pmsr.predict` returned for ``X_grid``.
+    X, y
+        The data.
+    level
+        Probability of the intervals, that of the prediction. It goes into the legend.
+    ax
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        With the best fit (maximum a posteriori), the credible interval (theta only), the
+        prediction interval (theta and sigma) and the data. Where the grid leaves the range of the
+        data the ground is hatched: nothing was measured there. What leaves the range of the target
+        by more than its width, such as a pole, is cut off.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> from pmsr.prediction import predict
+    >>> X, y = load_galileo("shelf")
+    >>> grid = np.linspace(0.0, 1100.0, 50)
+    >>> ax = plot_fit(grid, predict("c0*sqrt(H)", grid, X=X, y=y, random_seed=1), X, y)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('H', 'D')
+    >>> plt.close(ax.figure)
+    """
+    data = make_data(X, y)
+    if len(data.names) != 1:
+        raise ValueError(
+            f"plot_fit draws equations of one variable, got {len(data.names)}: "
+            f"{', '.join(data.names)}. Use plot_parity, predictions against observations."
+        )
+    x = check_X(X_grid, data.names)[:, 0]
+    _check_prediction(prediction, len(x), level, "X_grid")
+    order = np.argsort(x, kind="stable")
+    x, drawn = x[order], prediction.iloc[order]
+
+    ax = ax or new_axes()
+    probability = f"{100 * level:g} %"
+    measured = data.X[:, 0].min(), data.X[:, 0].max()
+    spans = [(x[0], measured[0]), (measured[1], x[-1])]
+    for place, (start, end) in enumerate([(a, b) for a, b in spans if a < b]):
+        ax.axvspan(
+            start,
+            end,
+            facecolor="#f2f2f2",
+            edgecolor="#bdbdbd",
+            hatch="///",
+            linewidth=0.0,
+            zorder=0.5,
+            label="_more" if place else "extrapolation: no data",
+        )
+    for kind, color in (("prediction", PREDICTION), ("credible", CREDIBLE)):
+        ax.fill_between(
+            x,
+            drawn[f"{kind}_low"].to_numpy(),
+            drawn[f"{kind}_high"].to_numpy(),
+            color=color,
+            linewidth=0.0,
+            label=f"{probability} {kind} interval",
+        )
+    ax.plot(x, drawn["map"].to_numpy(), color=LINE, linewidth=1.5, label="best fit (MAP)")
+    ax.plot(
+        data.X[:, 0], data.y, **DATA, label="data", rasterized=len(data.y) > MANY, clip_on=False
+    )
+    ax.set(xlabel=plain(data.names[0]), ylabel=plain(data.target))
+    ax.margins(x=0.0)
+    width = np.ptp(data.y)
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(max(bottom, data.y.min() - width), min(top, data.y.max() + width))
+    finish(ax, legend=True)
+    return ax
+
+
+def plot_parity(
+    y: ArrayLike, prediction: pd.DataFrame, *, level: float = 0.95, ax: Axes | None = None
+) -> Axes:
+    """Draw predictions against observations, for equations of any number of variables.
+
+    Parameters
+    ----------
+    y
+        The observations, shape (N,).
+    prediction
+        What :func:`pmsr.predict` returned for the rows of X that belong to them.
+    level
+        Probability of the intervals, that of the prediction.
+    ax
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        With the best fit against the observation, the prediction interval as a bar, and the line
+        on which both are equal.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> from pmsr.prediction import predict
+    >>> X, y = load_galileo("shelf")
+    >>> ax = plot_parity(y, predict("c0*sqrt(H)", X, X=X, y=y, random_seed=1))
+    >>> plt.close(ax.figure)
+    """
+    observed = np.asarray(y, dtype=np.float64).ravel()
+    _check_prediction(prediction, len(observed), level, "X")
+    best = prediction["map"].to_numpy(dtype=np.float64)
+    low, high = (prediction[f"prediction_{end}"].to_numpy() for end in ("low", "high"))
+    ax = ax or new_axes(5.0, 4.6)
+    ax.vlines(
+        observed,
+        low,
+        high,
+        color=CREDIBLE,
+        linewidth=1.6 if len(observed) <= 100 else 0.8,
+        label=f"{100 * level:g} % prediction interval",
+        rasterized=len(observed) > MANY,
+    )
+    ax.plot(observed, best, **DATA, label="best fit (MAP)", rasterized=len(observed) > MANY)
+    ends = [np.nanmin([observed, best]), np.nanmax([observed, best])]
+    ax.plot(ends, ends, color=LINE, linewidth=1.2, linestyle="--", label="predicted = observed")
+    name = plain(getattr(y, "name", None) or "target")
+    ax.set(xlabel=f"{name}, observed", ylabel=f"{name}, predicted")
+    finish(ax, legend=True)
+    return ax
+
+
+def plot_residuals(
+    y: ArrayLike,
+    predicted: ArrayLike,
+    *,
+    against: Literal["prediction", "order"] = "prediction",
+    ax: Sequence[Axes] | None = None,
+) -> NDArray[np.object_]:
+    """Draw what an equation leaves unexplained, and whether it looks like normal noise.
+
+    Parameters
+    ----------
+    y, predicted
+        Observations and the best fit at the same rows, shape (N,).
+    against
+        What the first panel shows the residuals against: the prediction, or the order of the rows.
+    ax
+        Two Axes; by default a new figure.
+
+    Returns
+    -------
+    ndarray
+        The two Axes: the residuals, and their quantiles against those of a normal distribution,
+        with the p value of the test of Shapiro and Wilk (:func:`pmsr.diagnostics.normality`).
+
+    Examples
+    --------
+    >>> axes = plot_residuals([1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.0, 3.9])
+    >>> axes[1].get_title()
+    'Shapiro-Wilk p = 0.97'
+    >>> plt.close(axes[0].figure)
+    """
+    if against not in ("prediction", "order"):
+        raise ValueError(f"Unknown against {against!r}. Available: prediction, order.")
+    fitted = np.asarray(predicted, dtype=np.float64).ravel()
+    residuals = np.asarray(y, dtype=np.float64).ravel() - fitted
+    left, right = (
+        plt.subplots(1, 2, figsize=(8.0, 3.6), layout="constrained")[1] if ax is None else ax
+    )
+    many = len(residuals) > MANY
+    left.axhline(0.0, color=LINE, linewidth=1.2)
+    place = fitted if against == "prediction" else np.arange(1, len(fitted) + 1)
+    left.plot(place, residuals, **DATA, rasterized=many)
+    name = plain(getattr(y, "name", None) or "target")
+    left.set(
+        xlabel=f"{name}, predicted" if against == "prediction" else "row",
+        ylabel=f"residual of {name}",
+    )
+    finite = np.sort(residuals[np.isfinite(residuals)])
+    # Blom's plotting positions.
+    expected = norm.ppf((np.arange(1, len(finite) + 1) - 0.375) / (len(finite) + 0.25))
+    scale = finite.std(ddof=1) if len(finite) > 1 else 0.0
+    ends = np.array([expected.min(), expected.max()]) if len(finite) else np.zeros(2)
+    centre = finite.mean() if len(finite) else 0.0
+    right.plot(ends, centre + scale * ends, color=LINE, linewidth=1.2)
+    right.plot(expected, finite, **DATA, rasterized=many)
+    p = normality(residuals)
+    right.set(
+        xlabel="normal quantile",
+        ylabel=f"residual of {name}, sorted",
+        title="too few residuals for a test" if p is None else f"Shapiro-Wilk p = {p:.2g}",
+    )
+    right.title.set_fontsize("medium")
+    for panel in (left, right):
+        finish(panel)
+    return np.array([left, right])
+
+
+def _check_prediction(prediction: pd.DataFrame, n_rows: int, level: float, rows: str) -> None:
+    if len(prediction) != n_rows:
+        raise ValueError(
+            f"prediction must have a row for each row of {rows}, got {len(prediction)} and "
+            f"{n_rows}. Use predict(posterior, {rows})."
+        )
+    found = prediction.attrs.get("level", level)
+    if found != level:
+        raise ValueError(
+            f"level must be that of the prediction, {found:g}, got {level!r}. "
+            f"Pass level={found:g}, or predict again."
+        )

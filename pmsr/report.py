@@ -1,0 +1,525 @@
+"""The report: one HTML page with everything a colleague needs to judge a result."""
+
+import base64
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from pmsr import __version__
+from pmsr.data import Data
+from pmsr.diagnostics import describe_doubts, normality, summarise_parameters
+from pmsr.expression import Equation
+from pmsr.grammar import without_quotes
+from pmsr.mathml import name_to_mathml, to_mathml
+from pmsr.plots import (
+    plot_fit,
+    plot_front,
+    plot_graph,
+    plot_history,
+    plot_pairs,
+    plot_parity,
+    plot_posterior,
+    plot_residuals,
+    to_svg,
+)
+
+Floats = NDArray[np.float64]
+
+N_ROWS = 25  # equations that are shown at once; the others unfold
+MAX_GRAPH = 40  # nodes of a graph that can still be read
+LIBRARIES = ("pymc", "pytensor", "arviz", "sympy", "scipy", "numpy", "deap")
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+PAPER = {
+    "authors": "G. F. Bomarito, P. E. Leser, N. C. M. Strauss, K. M. Garbrecht and "
+    "J. D. Hochhalter",
+    "title": "Automated learning of interpretable models with quantified uncertainty",
+    "journal": "Computer Methods in Applied Mechanics and Engineering",
+    "volume": "403",
+    "number": "115732",
+    "year": "2022",
+    "doi": "10.1016/j.cma.2022.115732",
+}
+SOFTWARE = {
+    "authors": "The pmsr developers",
+    "title": "pmsr: symbolic regression that weighs equations by their Bayesian evidence",
+    "version": __version__,
+}
+
+
+def find_versions() -> dict[str, str]:
+    """Return the versions of Python, of pmsr and of the libraries that the numbers depend on.
+
+    Examples
+    --------
+    >>> list(find_versions())[:3]
+    ['pmsr', 'Python', 'pymc']
+    """
+    found = {"pmsr": __version__, "Python": platform.python_version()}
+    return found | {name: version(name) for name in LIBRARIES}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReportContent:
+    """What a report shows; nothing in it is computed anew but the diagnostics.
+
+    Parameters
+    ----------
+    data
+        The measurements.
+    equations
+        The equations of the table, under the names of its index.
+    table
+        Equations and their evidence, best first, with the columns of :func:`pmsr.compare`. The
+        ``log_q`` of a conventional search may be NaN: the report then speaks of errors.
+    winner
+        Name of the equation that is put forward; None if none could be weighed.
+    posterior
+        ArviZ data of the winner, from :func:`pmsr.sample_posterior`; None leaves the parameters
+        and their pictures out.
+    prediction
+        What :func:`pmsr.predict` returned for the rows of the data; None leaves the residuals out.
+    grid, grid_prediction
+        For data of one variable: values of it, shape (n,), and what :func:`pmsr.predict` returned
+        for them. Otherwise, or if None, predictions are drawn against observations.
+    level
+        Probability of all intervals, that of the predictions.
+    history
+        One row a generation, see :func:`pmsr.plots.plot_history`; None for a mere comparison.
+    n_candidates, n_failed
+        Distinct equations that the search has met, and how many could not be weighed; None if
+        unknown.
+    settings
+        Options by name, in the order in which they are to be read.
+    warnings
+        Sentences for the reader, besides those that the diagnostics find.
+    title, source
+        Heading, and where the data come from, such as the name of a file.
+    created, command
+        When, and how to do it again: a command line, or a call. Both are shown as they are.
+    versions
+        Names and versions of the software.
+    """
+
+    data: Data
+    equations: Mapping[str, Equation]
+    table: pd.DataFrame
+    winner: str | None
+    # Any: the type of a posterior depends on ArviZ.
+    posterior: Any = None
+    prediction: pd.DataFrame | None = None
+    grid: Floats | None = None
+    grid_prediction: pd.DataFrame | None = None
+    level: float = 0.95
+    history: pd.DataFrame | None = None
+    n_candidates: int | None = None
+    n_failed: int | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+    title: str = ""
+    source: str = ""
+    created: str = ""
+    command: str = ""
+    versions: Mapping[str, str] = field(default_factory=find_versions)
+
+    def __post_init__(self) -> None:
+        missing = [str(name) for name in self.table.index if name not in self.equations]
+        if missing:
+            raise ValueError(
+                f"equations must hold every equation of the table, got none for {missing[0]!r}. "
+                f"Available: {', '.join(self.equations) or 'none'}."
+            )
+        if self.winner is not None and self.winner not in self.table.index:
+            raise ValueError(f"winner must be a name of the table, got {self.winner!r}.")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure in the page: its address, which holds the whole picture, and what it shows."""
+
+    address: str
+    alt: str
+    caption: str
+    width: int
+
+
+def write_report(path: str | Path, content: ReportContent) -> Path:
+    """Write a report as one HTML file that needs nothing else, neither network nor scripts.
+
+    Parameters
+    ----------
+    path
+        Where to; an older file is replaced.
+    content
+        What to show.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    page = render_report(content)
+    path = Path(path)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def render_report(content: ReportContent) -> str:
+    """Return the text of a report, see `write_report`."""
+    environment = Environment(
+        loader=PackageLoader("pmsr"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    residuals = _residuals(content)
+    p_normal = None if residuals is None else normality(residuals)
+    parameters = None
+    if content.posterior is not None:
+        parameters = summarise_parameters(content.posterior, level=content.level)
+    # What is not used by all sections is None where there is nothing to show.
+    return environment.get_template("report.html").render(
+        title=content.title or f"The law behind {content.data.target}",
+        content=content,
+        has_evidence=_has_evidence(content.table),
+        data_rows=_data_rows(content.data),
+        winner=_describe_winner(content),
+        parameters=_parameter_rows(parameters),
+        doubts=_doubts(content, parameters, p_normal),
+        rows=_equation_rows(content),
+        n_rows=N_ROWS,
+        pictures=_draw(content, parameters),
+        diagnostics=_diagnostic_rows(content, parameters, p_normal),
+        probability=f"{100 * content.level:g} %",
+        paper=PAPER,
+        software=SOFTWARE,
+    )
+
+
+def _has_evidence(table: pd.DataFrame) -> bool:
+    return bool(np.isfinite(table["log_q"].astype(float)).any())
+
+
+def _residuals(content: ReportContent) -> Floats | None:
+    if content.prediction is None:
+        return None
+    return content.data.y - content.prediction["map"].to_numpy(dtype=np.float64)
+
+
+def _data_rows(data: Data) -> list[tuple[str, str, str, str]]:
+    """Name, role, least and largest value of every column."""
+    columns = [(data.target, "target", data.y)]
+    columns += [(name, "variable", data.X[:, k]) for k, name in enumerate(data.names)]
+    return [(name, role, short(v.min()), short(v.max())) for name, role, v in columns]
+
+
+def _describe_winner(content: ReportContent) -> dict[str, Any] | None:
+    """Return the winner as the page shows it."""
+    if content.winner is None:
+        return None
+    equation = content.equations[content.winner]
+    # Any: pandas does not know what is in its cells.
+    row: Any = content.table.loc[content.winner]
+    best = content.table["log_q"].astype(float).max()
+    return {
+        "name": _own_name(content.winner, equation),
+        "math": Markup(to_mathml(equation, content.data.target, display=True)),
+        "text": without_quotes(equation.text),
+        "latex": equation.latex,
+        "log_q": _log_q(row["log_q"], row["log_q_se"]),
+        "probability": _percent(row["probability"]),
+        "rmse": short(row["rmse"]),
+        "complexity": int(row["complexity"]),
+        "is_best": bool(row["log_q"] >= best),
+        "behind": short(best - row["log_q"], 2),
+    }
+
+
+def _own_name(name: str, equation: Equation) -> str:
+    """Return the name of an equation, or nothing if it is just the equation."""
+    return "" if without_quotes(name) in (without_quotes(equation.text), str(equation)) else name
+
+
+def _parameter_rows(parameters: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    if parameters is None:
+        return None
+    rows = []
+    for name, row in parameters.to_dict("index").items():
+        rows.append(
+            {
+                "math": Markup(f"<math>{name_to_mathml(str(name))}</math>"),
+                "name": str(name),
+                "estimate": "held" if row["held"] else plus_minus(row["mean"], row["sd"]),
+                "low": short(row["low"]),
+                "high": short(row["high"]),
+                "map": short(row["map"]),
+            }
+        )
+    return rows
+
+
+def _doubts(
+    content: ReportContent, parameters: pd.DataFrame | None, p_normal: float | None
+) -> list[str]:
+    if content.winner is None:
+        return ["No equation could be weighed. The table says why.", *content.warnings]
+    found = describe_doubts(
+        content.table,
+        content.winner,
+        parameters=parameters,
+        p_normal=p_normal,
+        n_candidates=content.n_candidates,
+        n_failed=content.n_failed,
+    )
+    return [*content.warnings, *found]
+
+
+def _equation_rows(content: ReportContent) -> list[dict[str, Any]]:
+    """Return the ranked table as text."""
+    rows = []
+    for place, (name, row) in enumerate(content.table.to_dict("index").items(), start=1):
+        equation = content.equations[str(name)]
+        failure = row["failure"]
+        rows.append(
+            {
+                "rank": place,
+                "name": _own_name(str(name), equation),
+                "math": Markup(to_mathml(equation)),
+                "is_winner": name == content.winner,
+                "failure": failure if isinstance(failure, str) else None,
+                "log_q": _log_q(row["log_q"], row["log_q_se"]),
+                "difference": _log_q(row["difference"]),
+                "probability": _percent(row["probability"]),
+                "bayes_factor": short(row["bayes_factor"], 3),
+                "parameters": row["parameters"],
+                "complexity": row["complexity"],
+                "rmse": short(row["rmse"]),
+                "prior_sensitivity": short(row["prior_sensitivity"], 2),
+            }
+        )
+    return rows
+
+
+def _diagnostic_rows(
+    content: ReportContent, parameters: pd.DataFrame | None, p_normal: float | None
+) -> list[tuple[str, str, str]]:
+    """Name, value and meaning of the numbers that tell how far to trust the result."""
+    rows = []
+    if content.winner is not None and _has_evidence(content.table):
+        row: Any = content.table.loc[content.winner]
+        rows += [
+            (
+                "Standard error of log q",
+                short(row["log_q_se"], 2),
+                "how far repeated runs agree; below 0.5 is good",
+            ),
+            (
+                "Prior sensitivity",
+                f"{short(row['prior_sensitivity'], 2)} nats",
+                "change of log q if the bounds of the priors were halved; smaller differences "
+                "between equations are not evidence",
+            ),
+        ]
+    if parameters is not None:
+        rows += [
+            (
+                "Effective sample size",
+                short(parameters["ess"].min(), 4),
+                "independent draws of the worst parameter; 400 or more is good",
+            ),
+            (
+                "R-hat",
+                f"{parameters['r_hat'].max():.3f}".replace("nan", "–"),
+                "agreement of the chains; below 1.01 is good",
+            ),
+        ]
+    if content.prediction is not None:
+        rows.append(
+            (
+                "Shapiro-Wilk p",
+                "–" if p_normal is None else f"{p_normal:.2g}",
+                "are the residuals normal noise? below 0.05 they hardly are",
+            )
+        )
+    if content.n_candidates is not None:
+        rows.append(
+            ("Equations met", f"{content.n_candidates:,}", "distinct candidates of the search")
+        )
+        if content.n_failed is not None:
+            share = content.n_failed / max(1, content.n_candidates)
+            rows.append(
+                (
+                    "Failed candidates",
+                    f"{content.n_failed:,} ({share:.0%})",
+                    "not finite on the data, not identifiable, or beyond the limits",
+                )
+            )
+    return rows
+
+
+def _draw(content: ReportContent, parameters: pd.DataFrame | None) -> dict[str, Picture]:
+    """Draw every picture that there are numbers for."""
+    pictures: dict[str, Picture] = {}
+    if content.winner is not None:
+        pictures |= _draw_fit(content) | _draw_winner(content, parameters)
+    measure: Literal["log_q", "rmse"] = "log_q" if _has_evidence(content.table) else "rmse"
+    weighed = content.table[content.table["failure"].isna()]
+    if np.isfinite(weighed[measure].astype(float)).any():
+        what = "Evidence" if measure == "log_q" else "Error"
+        pictures["front"] = _picture(
+            plot_front(content.table, measure=measure, winner=content.winner),
+            f"{what} of the equations against their complexity",
+            f"{what} against complexity. The line is the best that each complexity can do"
+            + ("; bars are Monte-Carlo standard errors." if measure == "log_q" else "."),
+        )
+    if content.history is not None and len(content.history) > 1:
+        pictures["history"] = _picture(
+            plot_history(content.history)[0],
+            "The search, generation by generation",
+            "The search, generation by generation: its best equation and the mean of the "
+            "population.",
+        )
+    return pictures
+
+
+def _draw_fit(content: ReportContent) -> dict[str, Picture]:
+    """Draw the winner with its data, and what it leaves unexplained."""
+    pictures = {}
+    data, level = content.data, content.level
+    X = pd.DataFrame(data.X, columns=list(data.names))
+    y = pd.Series(data.y, name=data.target)
+    bands = f"Bands hold {100 * level:g} % of the probability: the credible interval where the law"
+    bands += " lies, the prediction interval where a new observation would fall."
+    has_grid = content.grid is not None and content.grid_prediction is not None
+    if content.grid_prediction is not None and has_grid and len(data.names) == 1:
+        pictures["fit"] = _picture(
+            plot_fit(content.grid, content.grid_prediction, X, y, level=level),
+            f"{data.target} against {data.names[0]}: data, best fit and intervals",
+            f"Data and best fit. {bands}",
+        )
+    if content.prediction is None or not np.isfinite(content.prediction["map"]).any():
+        return pictures
+    if "fit" not in pictures:
+        pictures["fit"] = _picture(
+            plot_parity(y, content.prediction, level=level),
+            f"Predicted against observed {data.target}, with prediction intervals",
+            f"Predictions against observations. Bars hold {100 * level:g} % of the probability of "
+            "a new observation.",
+        )
+    pictures["residuals"] = _picture(
+        plot_residuals(y, content.prediction["map"])[0],
+        "Residuals against predictions, and their quantiles against normal ones",
+        "What the law leaves unexplained. Left: no trend should be seen. Right: normal noise "
+        "follows the line.",
+    )
+    return pictures
+
+
+def _draw_winner(content: ReportContent, parameters: pd.DataFrame | None) -> dict[str, Picture]:
+    """Draw the posterior of the winner and its graph."""
+    pictures = {}
+    equation = content.equations[str(content.winner)]
+    if parameters is not None:
+        fitted = parameters["map"].dropna().to_dict()
+        reference = {str(name): float(value) for name, value in fitted.items()}
+        dashed = " Dashed: least squares." if reference else ""
+        pictures["posterior"] = _picture(
+            plot_posterior(
+                content.posterior,
+                reference=reference,
+                reference_label="least squares",
+                level=content.level,
+            )[0],
+            "Posterior densities of the parameters and of the noise",
+            "Posterior of each parameter and of the noise σ.",
+        )
+        if (~parameters["held"].astype(bool)).sum() > 2:
+            pictures["pairs"] = _picture(
+                plot_pairs(content.posterior, reference=reference)[0, 0],
+                "Posterior draws of every two parameters",
+                f"Draws of every two parameters: a narrow diagonal is a correlation.{dashed}",
+            )
+    if equation.complexity <= MAX_GRAPH:
+        pictures["graph"] = _picture(
+            plot_graph(equation),
+            f"Acyclic graph of {without_quotes(equation.text)}",
+            f"The law as the graph that evolves, with {equation.complexity} nodes. Boxes are "
+            "variables, filled rounded boxes parameters; arrows point to arguments.",
+        )
+    return pictures
+
+
+def _picture(ax: Any, alt: str, caption: str) -> Picture:
+    """Turn the figure of Axes into an image that is part of the page."""
+    figure = ax.figure
+    width = round(96 * figure.get_figwidth())
+    encoded = base64.b64encode(to_svg(figure).encode()).decode()
+    return Picture(f"data:image/svg+xml;base64,{encoded}", alt, caption, width)
+
+
+def short(number: float, digits: int = 4) -> str:
+    """Write a number with few digits; a dash for what is not known.
+
+    Examples
+    --------
+    >>> short(13.00061), short(-0.25, 2), short(2.5e9), short(float("nan"))
+    ('13', '−0.25', '2.5 × 10⁹', '–')
+    """
+    if math.isnan(number):
+        return "–"
+    if math.isinf(number):
+        return "∞" if number > 0 else "−∞"
+    text = f"{number:.{digits}g}"
+    mantissa, _, exponent = text.partition("e")
+    if exponent:
+        text = f"{mantissa} × {_ten_to(int(exponent))}"
+    return text.replace("-", "−")
+
+
+def plus_minus(mean: float, deviation: float) -> str:
+    """Write a number with the digits that its uncertainty leaves.
+
+    Examples
+    --------
+    >>> plus_minus(47.0889, 0.4968), plus_minus(1234.5, 320.0), plus_minus(-1.5e-19, 2e-21)
+    ('47.09 ± 0.50', '1234 ± 320', '(−1.500 ± 0.020) × 10⁻¹⁹')
+    >>> plus_minus(float("nan"), 1.0), plus_minus(2.0, 0.0)
+    ('–', '2')
+    """
+    if not math.isfinite(mean) or not 0.0 < deviation < math.inf:
+        return short(mean)
+    exponent = math.floor(math.log10(max(abs(mean), deviation)))
+    scale = exponent if not -4 < exponent < 6 else 0
+    mean, deviation = mean / 10.0**scale, deviation / 10.0**scale
+    digits = min(12, max(0, 1 - math.floor(math.log10(deviation))))
+    text = f"{mean:.{digits}f} ± {deviation:.{digits}f}".replace("-", "−")
+    return f"({text}) × {_ten_to(scale)}" if scale else text
+
+
+def _log_q(value: float, error: float = 0.0) -> str:
+    """Write a logarithm to a hundredth of a nat, which is more than it can be trusted."""
+    if not math.isfinite(value):
+        return short(value)
+    text = f"{value:.2f} ± {max(error, 0.01):.2f}" if error > 0.0 else f"{value:.2f}"
+    return text.replace("-", "−")
+
+
+def _ten_to(exponent: int) -> str:
+    return "10" + str(exponent).translate(_SUPERSCRIPTS)
+
+
+def _percent(probability: float) -> str:
+    if math.isnan(probability):
+        return "–"
+    return f"{probability:.1%}" if probability >= 0.001 else "< 0.1%"
