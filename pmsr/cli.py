@@ -146,6 +146,7 @@ def _demo(arguments: argparse.Namespace) -> int:
             y,
             random_seed=arguments.seed,
             callback=lambda name: advance(f"Weighed {escape(name)}"),
+            verbose=False,
         )
         winner = str(table.at[parsimonious(table), "equation"])
         # Any: ArviZ's data have no types for their groups, and a figure may be part of another.

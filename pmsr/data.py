@@ -104,7 +104,7 @@ def make_data(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Data:
         )
     for values, name in zip(inputs.T, checked_names, strict=True):
         _check_magnitude(values, f"Column {name!r}")
-    _check_order(X, y)
+    check_order(X, y)
     _check_spread(outputs, target)
     return Data(X=inputs, y=outputs, names=checked_names, target=target)
 
@@ -129,7 +129,7 @@ def make_data_for(variables: Sequence[str], X: Any, y: Any) -> Data:
     return make_data(X, y).select(variables)
 
 
-def check_X(X: Any, names: Sequence[str]) -> NDArray[np.float64]:
+def check_X(X: Any, names: Sequence[str], *, others: bool = False) -> NDArray[np.float64]:
     """Return new values of the variables, in the order of ``names``.
 
     Parameters
@@ -139,6 +139,8 @@ def check_X(X: Any, names: Sequence[str]) -> NDArray[np.float64]:
         those of an array by position.
     names
         Names of the variables, as in :attr:`Data.names`.
+    others
+        Whether a table may have columns that are not among the variables.
 
     Returns
     -------
@@ -158,7 +160,7 @@ def check_X(X: Any, names: Sequence[str]) -> NDArray[np.float64]:
     columns, found_names = _split_columns(X)
     if found_names is not None:
         column_of = dict(zip(_check_names(found_names, len(columns)), columns, strict=True))
-        _match_columns(list(column_of), names)
+        _match_columns(list(column_of), names, others)
         columns = [column_of[name] for name in names]
     elif len(columns) != len(names):
         raise ValueError(
@@ -301,12 +303,12 @@ def _name_target(found_names: list[Any] | None, names: tuple[str, ...]) -> str:
     return target
 
 
-def _match_columns(found: Sequence[str], names: Sequence[str]) -> None:
+def _match_columns(found: Sequence[str], names: Sequence[str], others: bool) -> None:
     missing = [name for name in names if name not in found]
     unknown = [name for name in found if name not in names]
     if missing:
         raise ValueError(f"X lacks the column {missing[0]!r}.{_suggest(missing[0], found)}")
-    if unknown:
+    if unknown and not others:
         raise ValueError(f"X has the unknown column {unknown[0]!r}. Use X[{list(names)!r}].")
 
 
@@ -375,7 +377,7 @@ def _quote_example(values: NDArray[Any]) -> str:
     return f", for example {strange[0]!r}" if strange else ""
 
 
-def _check_order(X: Any, y: Any) -> None:
+def check_order(X: Any, y: Any) -> None:
     """Refuse the same index in two orders: rows are paired by position, as in scikit-learn."""
     tables = pd.DataFrame | pd.Series
     if not (isinstance(X, tables) and isinstance(y, tables)) or X.index.equals(y.index):

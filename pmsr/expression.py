@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from unicodedata import lookup
 
 import sympy
 
@@ -16,7 +17,7 @@ from pmsr.data import Data, make_data, make_data_for
 from pmsr.grammar import parse, quoted, write
 from pmsr.lowering import lower
 from pmsr.program import Program
-from pmsr.settings import Settings
+from pmsr.settings import Settings, check_settings
 
 # Any: SymPy's constructors are untyped; every Any below is a SymPy expression.
 
@@ -28,8 +29,22 @@ _GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
     "upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
 )
+
+
+def _greek_letter(name: str) -> str:
+    case = "SMALL" if name.islower() else "CAPITAL"
+    return lookup(f"GREEK {case} LETTER {name.replace('mbd', 'md')}")  # Unicode has "lamda"
+
+
+_GREEK_LETTERS = {_greek_letter(name): "\\" + name for name in sorted(_GREEK)} | {
+    "\N{MICRO SIGN}": r"\mu",
+    "\N{OHM SIGN}": r"\Omega",
+}
 _LATEX_ESCAPES = str.maketrans(
-    {c: "\\" + c for c in "{}$&#_% "} | {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim "}
+    {c: "\\" + c for c in "{}$&#_% "}
+    | {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", "`": r"\backprime "}
+    | {"°": r"{}^{\circ}", "²": "{}^{2}", "³": "{}^{3}", "·": r"\cdot ", "×": r"\times ", "−": "-"}
+    | {letter: command + " " for letter, command in _GREEK_LETTERS.items()}
 )
 
 
@@ -273,8 +288,8 @@ def latex_name(name: str) -> str:
 
     Examples
     --------
-    >>> print(latex_name("theta_2"), latex_name("speed [m/s]"))
-    \theta_{2} \mathrm{speed\ [m/s]}
+    >>> print(latex_name("theta_2"), latex_name("σ"), latex_name("speed [m/s]"))
+    \theta_{2} \sigma \mathrm{speed\ [m/s]}
     """
     match = re.fullmatch(r"([^\W\d_]+)_?(\w*)", name)
     if match is None:
@@ -282,10 +297,13 @@ def latex_name(name: str) -> str:
     word, subscript = match[1], match[2]
     if word in _GREEK:
         word = "\\" + word
+    elif word in _GREEK_LETTERS:
+        word = _GREEK_LETTERS[word]
     elif len(word) > 1:
-        word = rf"\mathrm{{{word}}}"
-    if len(subscript) > 1 and not subscript.isdigit():
-        subscript = rf"\mathrm{{{subscript.translate(_LATEX_ESCAPES)}}}"
+        word = rf"\mathrm{{{word.translate(_LATEX_ESCAPES)}}}"
+    if not subscript.isdigit():
+        escaped = subscript.translate(_LATEX_ESCAPES)
+        subscript = rf"\mathrm{{{escaped}}}" if len(subscript) > 1 else escaped
     return f"{word}_{{{subscript}}}" if subscript else word
 
 
@@ -299,11 +317,7 @@ def read_problem(
     >>> read_problem("c0*x0", [1.0, 2.0], [2.0, 4.5])[0]
     Equation('c0*x0', variables=['x0'])
     """
-    if settings is not None and not isinstance(settings, Settings):
-        raise ValueError(
-            f"settings must be a Settings object, got {type(settings).__name__}. "
-            "Use pmsr.Settings(gamma=0.5)."
-        )
+    settings = check_settings(settings, Settings())
     if not isinstance(equation, Equation):
         equation = Equation(equation, make_data(X, y).names)
-    return equation, make_data_for(equation.variables, X, y), settings or Settings()
+    return equation, make_data_for(equation.variables, X, y), settings

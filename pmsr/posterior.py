@@ -4,6 +4,7 @@ import json
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -107,31 +108,95 @@ def sample_posterior(
     47.1
     """
     equation, data, settings = read_problem(equation, X, y, settings)
+    if pointwise:
+        size = _check_count("draws", draws, MIN_DRAWS) * _check_count("chains", chains, 1)
+        _check_pointwise(size, len(data.y))
+    seed = seed_for(equation.key, random_seed)
+    sample = draw_posterior(equation, data, settings, seed, draws=draws, chains=chains)
+    for reason in sample.reasons:
+        warnings.warn(reason, stacklevel=2)
+    return to_arviz(equation, data, settings, sample, seed if pointwise else None)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Draws from the posterior of one equation, as plain arrays.
+
+    Parameters
+    ----------
+    theta, sigma
+        Of shapes (chains, draws, p) and (chains, draws).
+    theta_map
+        The best minimum, of shape (p,).
+    gamma
+        The fraction.
+    held
+        Parameters that the data do not determine, with the value at which they are held.
+    reasons
+        Why they are held, in words.
+    stats
+        The variables of the group ``sample_stats``, of shapes (chains, stages) and (chains,).
+    """
+
+    theta: Floats
+    sigma: Floats
+    theta_map: Floats
+    gamma: float
+    held: dict[str, float]
+    reasons: tuple[str, ...]
+    stats: dict[str, Floats]
+
+    @property
+    def flat_theta(self) -> Floats:
+        """All draws, of shape (chains * draws, p)."""
+        return self.theta.reshape(self.sigma.size, self.theta.shape[2])
+
+    @property
+    def flat_sigma(self) -> Floats:
+        """All draws, of shape (chains * draws,)."""
+        return self.sigma.ravel()
+
+
+STAGE_STATS = ("beta", "log_marginal_likelihood", "accept_rate")
+CHAIN_STATS = ("log_z_gamma", "log_z", "log_q")
+
+
+def draw_posterior(
+    equation: Equation,
+    data: Data,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    *,
+    draws: int = 1000,
+    chains: int = 4,
+) -> Draws:
+    """Sample what `sample_posterior` arranges for ArviZ; the same seed gives the same draws.
+
+    Raises
+    ------
+    ValueError
+        If the equation has no posterior.
+    """
     draws = _check_count("draws", draws, MIN_DRAWS)
     chains = _check_count("chains", chains, 1)
     _check_parameters(equation)
-    if pointwise:
-        _check_pointwise(draws, chains, len(data.y))
-
-    seed = seed_for(equation.key, random_seed)
-    rngs = [np.random.Generator(np.random.PCG64(child)) for child in seed.spawn(2 + chains)]
+    rng_fit, _, *rngs = (_child(seed, k) for k in range(2 + chains))
     # One thread: sums in another order would change the last digits.
     with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
         try:
             if equation.parameters:
-                sample = _sample(equation, data, settings, draws, rngs[0], rngs[2:])
-            else:
-                sample = _sample_constant(equation, data, settings, draws, rngs[2:])
+                return _sample(equation, data, settings, draws, rng_fit, rngs)
+            return _sample_constant(equation, data, settings, draws, rngs)
         except (FitError, FloatingPointError, np.linalg.LinAlgError) as error:
             raise ValueError(
                 f"The equation {equation.text!r} has no posterior on these data: {error}."
             ) from None
-    for reason in sample.reasons:
-        warnings.warn(reason, stacklevel=2)
-    groups = _to_datasets(equation, data, settings, sample)
-    if pointwise:
-        groups |= _pointwise_groups(equation, data, sample, rngs[1])
-    return _to_arviz(groups)
+
+
+def _child(seed: np.random.SeedSequence, place: int) -> np.random.Generator:
+    """Return the generator of a seed's child; ``seed.spawn`` would count how often it is asked."""
+    child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, place))
+    return np.random.Generator(np.random.PCG64(child))
 
 
 class _Chain(NamedTuple):
@@ -144,24 +209,33 @@ class _Chain(NamedTuple):
     log_z: float
 
 
-class _Sample(NamedTuple):
-    """All chains, and what they have in common."""
-
-    chains: list[_Chain]
-    theta_map: Floats
-    gamma: float
-    held: dict[str, float]
-    reasons: list[str]
-
-    @property
-    def theta(self) -> Floats:
-        """All draws, of shape (chains * draws, p)."""
-        return np.concatenate([chain.theta for chain in self.chains])
-
-    @property
-    def sigma(self) -> Floats:
-        """All draws, of shape (chains * draws,)."""
-        return np.concatenate([chain.sigma for chain in self.chains])
+def _join(
+    chains: Sequence[_Chain],
+    theta_map: Floats,
+    gamma: float,
+    held: dict[str, float],
+    reasons: Sequence[str],
+) -> Draws:
+    """Stack the chains; those with fewer stages are padded with NaN."""
+    n_stages = max(len(chain.stages) for chain in chains)
+    stats = {}
+    for name in STAGE_STATS:
+        values = np.full((len(chains), n_stages), np.nan)
+        for row, chain in enumerate(chains):
+            values[row, : len(chain.stages)] = [stage[name] for stage in chain.stages]
+        stats[name] = values
+    log_z_gamma = np.array([chain.log_z_gamma for chain in chains])
+    log_z = np.array([chain.log_z for chain in chains])
+    stats |= dict(zip(CHAIN_STATS, (log_z_gamma, log_z, log_z - log_z_gamma), strict=True))
+    return Draws(
+        np.stack([chain.theta for chain in chains]),
+        np.stack([chain.sigma for chain in chains]),
+        theta_map,
+        gamma,
+        held,
+        tuple(reasons),
+        stats,
+    )
 
 
 def _sample(
@@ -171,12 +245,12 @@ def _sample(
     draws: int,
     rng_fit: np.random.Generator,
     rngs: Sequence[np.random.Generator],
-) -> _Sample:
+) -> Draws:
     target = make_target(equation.program, data, settings, rng=rng_fit)
     n_draws = max(settings.n_draws, OVERSAMPLING * draws)
     chains = [_run_chain(target, draws, n_draws, rng) for rng in rngs]
     held, reasons = _describe_held(equation, target.fit, data)
-    return _Sample(chains, target.fit.theta, target.gamma, held, reasons)
+    return _join(chains, target.fit.theta, target.gamma, held, reasons)
 
 
 def _run_chain(target: Target, draws: int, n_draws: int, rng: np.random.Generator) -> _Chain:
@@ -202,7 +276,7 @@ def _sample_constant(
     settings: Settings,
     draws: int,
     rngs: Sequence[np.random.Generator],
-) -> _Sample:
+) -> Draws:
     """Sample sigma alone, by the inverse of its distribution function."""
     evidence = weigh(equation.program, data, settings, np.random.SeedSequence(0))
     if evidence.failure is not None:
@@ -223,7 +297,7 @@ def _sample_constant(
         sigma = np.exp(np.interp(strata * cumulative[-1], cumulative, u))
         theta = np.empty((draws, 0))
         chains.append(_Chain(theta, sigma, stages, evidence.log_z_gamma, evidence.log_z))
-    return _Sample(chains, np.empty(0), evidence.gamma, {}, [])
+    return _join(chains, np.empty(0), evidence.gamma, {}, [])
 
 
 def _describe_held(equation: Equation, fit: Fit, data: Data) -> tuple[dict[str, float], list[str]]:
@@ -251,15 +325,30 @@ def _describe_held(equation: Equation, fit: Fit, data: Data) -> tuple[dict[str, 
     return held, reasons
 
 
+def to_arviz(
+    equation: Equation,
+    data: Data,
+    settings: Settings,
+    sample: Draws,
+    seed: np.random.SeedSequence | None,
+) -> "InferenceData | xr.DataTree":
+    """Arrange draws as in `sample_posterior`; without a seed, without the pointwise groups."""
+    groups = _to_datasets(equation, data, settings, sample)
+    if seed is not None:
+        groups |= _pointwise_groups(equation, data, sample, _child(seed, 1))
+    # A DataTree since ArviZ 1.0, InferenceData before.
+    if int(version("arviz").split(".")[0]) >= 1:
+        return xr.DataTree.from_dict(groups)
+    inference_data: Any = az.InferenceData  # its signature is wrong about the groups
+    return inference_data(**groups)
+
+
 def _to_datasets(
-    equation: Equation, data: Data, settings: Settings, sample: _Sample
+    equation: Equation, data: Data, settings: Settings, sample: Draws
 ) -> dict[str, xr.Dataset]:
     """Arrange everything but the pointwise groups as xarray's datasets."""
-    draws = {
-        name: np.stack([chain.theta[:, place] for chain in sample.chains])
-        for place, name in enumerate(equation.parameters)
-    }
-    draws["sigma"] = np.stack([chain.sigma for chain in sample.chains])
+    draws = {name: sample.theta[:, :, place] for place, name in enumerate(equation.parameters)}
+    draws["sigma"] = sample.sigma
     # Lists as JSON: NetCDF turns a list of one name into a name, and knows no empty list.
     attrs = {
         "equation": equation.text,
@@ -276,23 +365,12 @@ def _to_datasets(
         "pymc_version": version("pymc"),
         "arviz_version": version("arviz"),
     }
-    n_stages = max(len(chain.stages) for chain in sample.chains)
-    stats: dict[str, Any] = {}
-    for name in ("beta", "log_marginal_likelihood", "accept_rate"):
-        values = np.full((len(sample.chains), n_stages), np.nan)
-        for row, chain in enumerate(sample.chains):
-            values[row, : len(chain.stages)] = [stage[name] for stage in chain.stages]
-        stats[name] = (("chain", "stage"), values)
-    log_z_gamma = np.array([chain.log_z_gamma for chain in sample.chains])
-    log_z = np.array([chain.log_z for chain in sample.chains])
-    for name, scalars in (
-        ("log_z_gamma", log_z_gamma),
-        ("log_z", log_z),
-        ("log_q", log_z - log_z_gamma),
-    ):
-        stats[name] = (("chain",), scalars)
-    chain_coords = {"chain": np.arange(len(sample.chains))}
-    coords = {**chain_coords, "draw": np.arange(draws["sigma"].shape[1])}
+    stats: dict[str, Any] = {
+        name: (("chain", "stage")[: values.ndim], values) for name, values in sample.stats.items()
+    }
+    n_stages = sample.stats[STAGE_STATS[0]].shape[1]
+    chain_coords = {"chain": np.arange(len(sample.sigma))}
+    coords = {**chain_coords, "draw": np.arange(sample.sigma.shape[1])}
     observation = {"observation": np.arange(len(data.y))}
     return {
         "posterior": xr.Dataset(
@@ -310,37 +388,29 @@ def _to_datasets(
 
 
 def _pointwise_groups(
-    equation: Equation, data: Data, sample: _Sample, rng: np.random.Generator
+    equation: Equation, data: Data, sample: Draws, rng: np.random.Generator
 ) -> dict[str, xr.Dataset]:
     """Draw new observations, and take the log density of the old ones, for every draw."""
-    mu, sigma = evaluate(equation.program, sample.theta, data.X), sample.sigma[:, None]
+    mu, sigma = evaluate(equation.program, sample.flat_theta, data.X), sample.flat_sigma[:, None]
     predictive = mu + sigma * rng.standard_normal(mu.shape)
     log_likelihood = (
         -0.5 * ((data.y - mu) / sigma) ** 2 - np.log(sigma) - 0.5 * math.log(2 * math.pi)
     )
-    shape = (len(sample.chains), -1, len(data.y))
+    n_chains, n_draws = sample.sigma.shape
     coords = {
-        "chain": np.arange(len(sample.chains)),
-        "draw": np.arange(len(sample.chains[0].sigma)),
+        "chain": np.arange(n_chains),
+        "draw": np.arange(n_draws),
         "observation": np.arange(len(data.y)),
     }
     return {
         group: xr.Dataset(
-            {"y": (("chain", "draw", "observation"), values.reshape(shape))}, coords=coords
+            {"y": (tuple(coords), values.reshape(n_chains, n_draws, -1))}, coords=coords
         )
         for group, values in (
             ("posterior_predictive", predictive),
             ("log_likelihood", log_likelihood),
         )
     }
-
-
-def _to_arviz(groups: dict[str, xr.Dataset]) -> "InferenceData | xr.DataTree":
-    """Hand over to ArviZ: a DataTree since 1.0, InferenceData before."""
-    if int(version("arviz").split(".")[0]) >= 1:
-        return xr.DataTree.from_dict(groups)
-    inference_data: Any = az.InferenceData  # its signature is wrong about the groups
-    return inference_data(**groups)
 
 
 def _check_count(name: str, value: object, least: int) -> int:
@@ -358,11 +428,11 @@ def _check_parameters(equation: Equation) -> None:
         )
 
 
-def _check_pointwise(draws: int, chains: int, n_points: int) -> None:
-    size = draws * chains * n_points
+def _check_pointwise(n_draws: int, n_points: int) -> None:
+    size = n_draws * n_points
     if size > MAX_POINTWISE:
         raise ValueError(
             f"posterior_predictive and log_likelihood would have {size:,} values each, for "
-            f"{chains} chains, {draws} draws and {n_points} observations. "
+            f"{n_draws:,} draws and {n_points:,} observations. "
             "Use pointwise=False to leave them out, or fewer draws."
         )

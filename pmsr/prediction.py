@@ -3,8 +3,9 @@
 import json
 import math
 import warnings
+from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,13 +15,13 @@ from scipy.special import ndtr, ndtri
 from pmsr.data import check_X
 from pmsr.expression import Equation
 from pmsr.posterior import sample_posterior
-from pmsr.program import evaluate
+from pmsr.program import Program, evaluate
 from pmsr.settings import RandomSeed, Settings
 
 Floats = NDArray[np.float64]
 
 CHUNK = 2**18  # predictions at a time: 2 MB
-_SUMMARY = ("mean", "credible_low", "credible_high", "prediction_low", "prediction_high")
+_SUMMARY = ("mean", "std", "credible_low", "credible_high", "prediction_low", "prediction_high")
 
 
 # X_new, X and y are Any as in `data`; a posterior is Any because its type depends on ArviZ.
@@ -54,7 +55,8 @@ def predict(
     DataFrame
         One row for each row of ``X_new``, under the same index:
 
-        - ``mean``: the posterior mean of :math:`f(x, \theta)`;
+        - ``mean``: the posterior mean of :math:`f(x, \theta)`, and so of a new observation;
+        - ``std``: the standard deviation of a new observation (theta and sigma);
         - ``map``: f at the maximum a posteriori, the best minimum of the sum of squares;
         - ``credible_low``, ``credible_high``: where :math:`f(x, \theta)` lies (theta only);
         - ``prediction_low``, ``prediction_high``: where a new observation lies (theta and sigma).
@@ -80,7 +82,7 @@ def predict(
     >>> table["map"].round(1).to_list()
     [941.7, 1412.6]
     """
-    level = _check_level(level)
+    level = check_level(level)
     if isinstance(equation_or_posterior, Equation | str):
         if X is None or y is None:
             raise ValueError(
@@ -104,27 +106,84 @@ def predict(
         posterior = equation_or_posterior
     equation, theta_map, theta, sigma = read_draws(posterior)
     points = check_X(X_new, equation.variables)
-
-    size = max(1, CHUNK // len(sigma))
-    columns = []
-    n_undefined = np.zeros(len(points), dtype=np.int64)
-    for start in range(0, len(points), size):
-        chunk = points[start : start + size]
-        mu = evaluate(equation.program, theta, chunk)
-        n_undefined[start : start + size] = np.sum(~np.isfinite(mu), axis=0)
-        columns.append(summarise(mu, sigma, level))
-    table = pd.DataFrame(np.hstack(columns).T, columns=list(_SUMMARY))
-    table.insert(1, "map", _finite(evaluate(equation.program, theta_map[None, :], points)[0]))
+    summary, undefined = predict_mixture([Component(equation.program, theta, sigma, points)], level)
+    table = pd.DataFrame(summary.T, columns=list(_SUMMARY))
+    table.insert(2, "map", _finite(evaluate(equation.program, theta_map[None, :], points)[0]))
     if isinstance(X_new, pd.DataFrame | pd.Series):
         table.index = X_new.index
     table.attrs["level"] = level
-    if n_undefined.any():
-        warnings.warn(_describe_undefined(n_undefined, len(sigma)), stacklevel=2)
+    if undefined.any():
+        warnings.warn(describe_undefined(undefined), stacklevel=2)
     return table
 
 
-def summarise(mu: Floats, sigma: Floats, level: float) -> Floats:
-    """Mean of the predictions, credible interval and prediction interval.
+class Component(NamedTuple):
+    """One equation of a mixture.
+
+    Parameters
+    ----------
+    program
+        The equation.
+    theta, sigma
+        Draws from its posterior, of shapes (n, p) and (n,).
+    points
+        Where to predict: the values of its variables, of shape (n_points, d).
+    probability
+        Its share of the mixture; the shares need not add up to one.
+    """
+
+    program: Program
+    theta: Floats
+    sigma: Floats
+    points: Floats
+    probability: float = 1.0
+
+
+def predict_mixture(components: Sequence[Component], level: float | None) -> tuple[Floats, Floats]:
+    """Predict from the posteriors of one or several equations, mixed by their probabilities.
+
+    Parameters
+    ----------
+    components
+        The equations, with equally many points.
+    level
+        Probability of the intervals; None to leave them out.
+
+    Returns
+    -------
+    summary : ndarray
+        As from `summarise`.
+    undefined : ndarray
+        The probability that the mixture is not finite, of shape (n_points,).
+
+    Examples
+    --------
+    >>> identity = Program.of([(0, 0, 0)], [], 0)
+    >>> one = Component(identity, np.empty((2, 0)), np.array([0.3, 0.5]), np.array([[1.0], [2.0]]))
+    >>> predict_mixture([one, one._replace(points=one.points + 4.0)], None)[0][0]
+    array([3., 4.])
+    """
+    sigma = np.concatenate([component.sigma for component in components])
+    weights = None
+    if len(components) > 1:
+        shares = [np.full(len(c.sigma), c.probability / len(c.sigma)) for c in components]
+        weights = np.concatenate(shares)
+        weights /= weights.sum()
+    n_points = len(components[0].points)
+    size = max(1, CHUNK // len(sigma))
+    columns, undefined = [], np.zeros(n_points)
+    for start in range(0, n_points, size):
+        chunk = slice(start, start + size)
+        mu = np.vstack([evaluate(c.program, c.theta, c.points[chunk]) for c in components])
+        undefined[chunk] = _mean(~np.isfinite(mu), weights)
+        columns.append(summarise(mu, sigma, level, weights))
+    return np.hstack(columns), undefined
+
+
+def summarise(
+    mu: Floats, sigma: Floats, level: float | None, weights: Floats | None = None
+) -> Floats:
+    """Mean and standard deviation of new observations, credible and prediction interval.
 
     Parameters
     ----------
@@ -133,39 +192,101 @@ def summarise(mu: Floats, sigma: Floats, level: float) -> Floats:
     sigma
         Noise level, of shape (n_draws,).
     level
-        Probability of the intervals.
+        Probability of the intervals; None to leave them out.
+    weights
+        Probabilities of the draws, of shape (n_draws,); by default all alike.
 
     Returns
     -------
     ndarray
-        Shape (5, n_points): mean, credible low and high, prediction low and high; NaN where fewer
-        than half of the draws are finite.
+        Shape (6, n_points): mean, standard deviation, credible low and high, prediction low and
+        high; only the first two without a level. NaN where fewer than half of the draws are
+        finite.
 
     Examples
     --------
     >>> summarise(np.array([[1.0], [3.0]]), np.array([1e-9, 1e-9]), 0.5).round(3).ravel()
-    array([2. , 1.5, 2.5, 1. , 3. ])
+    array([2. , 1. , 1.5, 2.5, 1. , 3. ])
     """
     finite = np.isfinite(mu)
     whole = finite.all(axis=0)
-    summary = np.full((len(_SUMMARY), mu.shape[1]), np.nan)
+    summary = np.full((2 if level is None else len(_SUMMARY), mu.shape[1]), np.nan)
     if whole.any():
-        summary[:, whole] = _summarise_finite(mu[:, whole], sigma, level)
-    for column in np.flatnonzero(~whole & (finite.mean(axis=0) >= 0.5)):
+        summary[:, whole] = _summarise_finite(mu[:, whole], sigma, level, weights)
+    for column in np.flatnonzero(~whole & (_mean(finite, weights) >= 0.5)):
         kept = finite[:, column]
-        summary[:, [column]] = _summarise_finite(mu[kept, column][:, None], sigma[kept], level)
+        rest = None if weights is None else weights[kept] / weights[kept].sum()
+        summary[:, [column]] = _summarise_finite(
+            mu[kept, column][:, None], sigma[kept], level, rest
+        )
     return summary
 
 
-def _summarise_finite(mu: Floats, sigma: Floats, level: float) -> Floats:
+def _summarise_finite(
+    mu: Floats, sigma: Floats, level: float | None, weights: Floats | None
+) -> Floats:
+    mean = _mean(mu, weights)
+    # Scaled: squares of 1e160 leave the range of floating-point numbers.
+    scale = np.max(np.abs(mu - mean), axis=0) + np.max(sigma)
+    spread = ((mu - mean) / scale) ** 2 + (sigma[:, None] / scale) ** 2
+    std = scale * np.sqrt(_mean(spread, weights))
+    if level is None:
+        return np.vstack([mean, std])
     tails = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
-    credible = np.quantile(mu, tails, axis=0)
-    prediction = [mixture_quantile(tail, mu, sigma) for tail in tails]
-    return np.vstack([mu.mean(axis=0), credible, prediction])
+    if weights is None:
+        credible = np.quantile(mu, tails, axis=0)
+    else:
+        credible = np.column_stack([weighted_quantile(tails, column, weights) for column in mu.T])
+    prediction = [mixture_quantile(tail, mu, sigma, weights) for tail in tails]
+    return np.vstack([mean, std, credible, prediction])
 
 
-def mixture_quantile(probability: float, mu: Floats, sigma: Floats) -> Floats:
-    r"""Quantile of the mixture :math:`\frac1n \sum_s N(\mu_s, \sigma_s)`, for each column of mu.
+def _mean(values: NDArray[Any], weights: Floats | None) -> Floats:
+    """Mean of each column."""
+    if weights is None:
+        return np.asarray(values.mean(axis=0))
+    # Not a matrix product: its last digits depend on the number of threads.
+    return np.asarray(np.sum(weights[:, None] * values, axis=0))
+
+
+def weighted_quantile(probabilities: Sequence[float], values: Floats, weights: Floats) -> Floats:
+    """Quantiles of values that have weights; with equal weights, those of ``np.quantile``.
+
+    Parameters
+    ----------
+    probabilities
+        In [0, 1].
+    values, weights
+        Both of shape (n,); the weights are positive.
+
+    Returns
+    -------
+    ndarray
+        One value for each probability.
+
+    Notes
+    -----
+    Every value stands in the middle of its weight; the least and the largest are the quantiles
+    at 0 and 1, and between two values the quantile is linear.
+
+    Examples
+    --------
+    >>> weighted_quantile([0.0, 0.25, 1.0], np.array([1.0, 2.0, 3.0]), np.ones(3))
+    array([1. , 1.5, 3. ])
+    """
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    middle = np.cumsum(weights) - 0.5 * weights
+    length = middle[-1] - middle[0]
+    if length <= 0.0:
+        return np.full(len(probabilities), values[0])
+    return np.asarray(np.interp(probabilities, (middle - middle[0]) / length, values))
+
+
+def mixture_quantile(
+    probability: float, mu: Floats, sigma: Floats, weights: Floats | None = None
+) -> Floats:
+    r"""Quantile of the mixture :math:`\sum_s w_s N(\mu_s, \sigma_s)`, for each column of mu.
 
     Parameters
     ----------
@@ -173,6 +294,8 @@ def mixture_quantile(probability: float, mu: Floats, sigma: Floats) -> Floats:
         In (0, 1).
     mu, sigma
         Means, of shape (n_draws, n_points), and standard deviations, of shape (n_draws,).
+    weights
+        Their weights w, of shape (n_draws,), which add up to one; by default 1/n_draws.
 
     Returns
     -------
@@ -192,13 +315,14 @@ def mixture_quantile(probability: float, mu: Floats, sigma: Floats) -> Floats:
     width = sigma[:, None]
     ends = mu + width * ndtri(probability)
     low, high = ends.min(axis=0), ends.max(axis=0)
-    spread = np.sqrt(mu.var(axis=0) + np.mean(sigma**2))
-    value = np.clip(mu.mean(axis=0) + spread * ndtri(probability), low, high)
+    mean = _mean(mu, weights)
+    spread = np.sqrt(_mean((mu - mean) ** 2, weights) + _mean(width**2, weights))
+    value = np.clip(mean + spread * ndtri(probability), low, high)
     for _ in range(200):
         z = (value - mu) / width
-        missing = probability - ndtr(z).mean(axis=0)
+        missing = probability - _mean(ndtr(z), weights)
         low, high = np.where(missing >= 0.0, value, low), np.where(missing <= 0.0, value, high)
-        density = np.mean(np.exp(-0.5 * z * z) / width, axis=0) / math.sqrt(2.0 * math.pi)
+        density = _mean(np.exp(-0.5 * z * z) / width, weights) / math.sqrt(2.0 * math.pi)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             new = value + missing / density
         new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
@@ -239,18 +363,19 @@ def _finite(values: Floats) -> Floats:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _describe_undefined(n_undefined: NDArray[np.int64], n_draws: int) -> str:
-    worst = int(np.argmax(n_undefined))
-    n_lost = int(np.sum(n_undefined > 0.5 * n_draws))
+def describe_undefined(undefined: Floats) -> str:
+    """Say for how many rows, and how often, an equation is not finite."""
+    worst = int(np.argmax(undefined))
     return (
-        f"The equation is not finite for some posterior draws in {np.count_nonzero(n_undefined)} "
-        f"of {len(n_undefined)} rows of X_new; row {worst} (counted from 0) is worst, with "
-        f"{n_undefined[worst] / n_draws:.1%} of the draws. Mean and intervals there are those of "
-        f"the other draws, and NaN where these are fewer than half ({n_lost} rows)."
+        f"The equation is not finite for some posterior draws in {np.count_nonzero(undefined)} "
+        f"of {len(undefined)} rows of X_new; row {worst} (counted from 0) is worst, with "
+        f"{undefined[worst]:.1%} of the draws. Mean and intervals there are those of the other "
+        f"draws, and NaN where these are fewer than half ({np.sum(undefined > 0.5)} rows)."
     )
 
 
-def _check_level(level: Any) -> float:
+def check_level(level: Any) -> float:
+    """Return the probability of an interval as a float, or say what it must be."""
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) < 1:
         raise ValueError(f"level must be in (0, 1), got {level!r}. Use 0.95 for 95 %.")
     return float(level)

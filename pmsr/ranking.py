@@ -1,6 +1,6 @@
 """Equations ranked by their evidence: the table, and the winner that is shown to a user."""
 
-from collections import Counter
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -8,12 +8,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pmsr.data import Data, make_data
 from pmsr.evidence import Evidence, seed_for, weigh
 from pmsr.expression import Equation
+from pmsr.fitted import FittedEquation
+from pmsr.result import Result, library_versions, make_table
 from pmsr.selection import simplest_close
-from pmsr.settings import FINALIST, RandomSeed, Settings
+from pmsr.settings import FINALIST, RandomSeed, Settings, check_settings
+
+PATIENCE = 1.0  # seconds before a progress bar appears
 
 
 # X and y are Any as in `data`: what users hand over is recognised by what it can do.
@@ -25,8 +32,103 @@ def compare(
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
     callback: Callable[[str], None] | None = None,
+    verbose: bool = True,
 ) -> pd.DataFrame:
     """Rank equations by how well the data support them.
+
+    Parameters
+    ----------
+    equations, X, y, settings, random_seed, callback
+        As in `weigh_equations`, which returns posteriors and predictions too.
+    verbose
+        Whether to show progress in a terminal or notebook, if it takes longer than a moment.
+
+    Returns
+    -------
+    DataFrame
+        As :attr:`pmsr.result.Result.table`, best first, and in the column ``estimates`` the
+        posterior mean of each parameter and of sigma, with its 95 % credible interval.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> X, y = load_galileo("shelf")
+    >>> table = compare({"line": "c0 + c1*H", "root": "c0*sqrt(H)"}, X, y, random_seed=1)
+    >>> table["probability"].round(2).to_dict()
+    {'root': 0.96, 'line': 0.04}
+    """
+    n_steps = 2 * len(equations) if isinstance(equations, Sequence | Mapping) else None
+    with _Progress(n_steps, verbose) as show:
+
+        def weighed(name: str) -> None:
+            show(f"weighed {name}")
+            if callback is not None:
+                callback(name)
+
+        result = weigh_equations(
+            equations, X, y, settings=settings, random_seed=random_seed, callback=weighed
+        )
+        estimates = []
+        for fitted in result.equations:
+            estimates.append(_write_estimates(fitted))
+            show(f"sampled {fitted.equation.text}")
+    table = result.table.copy()
+    table.insert(list(table.columns).index("prior_sensitivity"), "estimates", estimates)
+    return table
+
+
+def _write_estimates(fitted: FittedEquation) -> str:
+    """Write each parameter's mean and credible interval."""
+    if fitted.evidence.failure is not None:
+        return ""
+    rows = fitted.estimates().itertuples()
+    return ", ".join(
+        f"{row.Index} = {row.mean:.4g} ({row.low:.4g} to {row.high:.4g})" for row in rows
+    )
+
+
+class _Progress:
+    """A progress bar that appears where it can be seen, once there is time to see it."""
+
+    def __init__(self, total: int | None, verbose: bool) -> None:
+        self.total = total
+        self.done = 0
+        self.started = time.monotonic()
+        console = Console(stderr=True)
+        seen = console.is_terminal or console.is_jupyter
+        self.bar: Progress | None = None
+        if verbose and seen and total is not None:
+            columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+            self.bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+            self.task = self.bar.add_task("", total=total)
+
+    def __enter__(self) -> Callable[[str], None]:
+        return self.show
+
+    def show(self, text: str) -> None:
+        """Count one step."""
+        self.done += 1
+        if self.bar is None:
+            return
+        if not self.bar.live.is_started and time.monotonic() - self.started > PATIENCE:
+            self.bar.start()
+        self.bar.update(self.task, completed=self.done, description=escape(text))
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None and self.bar.live.is_started:
+            self.bar.stop()
+
+
+def weigh_equations(
+    equations: Sequence[Equation | str] | Mapping[str, Equation | str],
+    X: Any,
+    y: Any,
+    *,
+    settings: Settings | None = None,
+    random_seed: RandomSeed = None,
+    callback: Callable[[str], None] | None = None,
+) -> Result:
+    """Weigh equations that a user wrote down, fixed forms included, and rank them.
 
     Parameters
     ----------
@@ -37,7 +139,8 @@ def compare(
         The data.
     settings
         Fraction, priors and sizes; by default ``pmsr.settings.FINALIST``, which repeats every run
-        four times.
+        four times. Where ``gamma`` depends on the number of parameters (``"ohagan"``), the largest
+        equation's is taken for all.
     random_seed
         Seed or generator. An equation's evidence depends on the seed and on the equation, not on
         the others in the list.
@@ -46,39 +149,71 @@ def compare(
 
     Returns
     -------
-    DataFrame
-        As `tabulate` makes it, best first. Where ``gamma`` depends on the number of parameters
-        (``"ohagan"``), the largest equation's is taken for all.
+    Result
+        Its ``table`` ranks the equations, ``result["name"].posterior`` is ArviZ data, and
+        ``result.predict_interval(X, average=True)`` predicts with all of them. The best is the
+        simplest one that is not clearly worse than the first.
 
     Examples
     --------
     >>> from pmsr.data import load_galileo
-    >>> X, y = load_galileo("shelf")
-    >>> table = compare({"line": "c0 + c1*H", "root": "c0*sqrt(H)"}, X, y, random_seed=1)
-    >>> table["probability"].round(2).to_dict()
-    {'root': 0.96, 'line': 0.04}
+    >>> laws = {"line": "c0 + c1*H", "root": "c0*sqrt(H)"}
+    >>> result = weigh_equations(laws, *load_galileo("shelf"), random_seed=1)
+    >>> result["root"].estimates().loc["c0", "mean"].round(0)
+    np.float64(47.0)
     """
     data = make_data(X, y)
+    settings = check_settings(settings, FINALIST)
     named = _read_equations(equations, data)
-    settings = settings or FINALIST
     largest = max(len(equation.parameters) for equation in named.values())
     settings = replace(settings, gamma=settings.resolve_gamma(len(data.y), largest))
     if not isinstance(random_seed, Integral):
         # One seed for all: equations are weighed alike, in whatever order they come.
         random_seed = int(np.random.default_rng(random_seed).integers(2**63))
     by_key: dict[str, Evidence] = {}
+    weighed: dict[str, Equation] = {}
+    found: dict[str, FittedEquation] = {}
     for name, equation in named.items():
+        selected = data.select(equation.variables)
         if equation.key not in by_key:
-            selected = data.select(equation.variables)
             seed = seed_for(equation.key, random_seed)
             by_key[equation.key] = weigh(equation.program, selected, settings, seed)
+            weighed[equation.key] = equation
+        evidence = by_key[equation.key]
+        if equation != weighed[equation.key]:
+            # Another spelling: its parameters are others, and its posterior has its best fit.
+            p = len(equation.parameters)
+            evidence = replace(evidence, theta=np.full(p, np.nan), n_parameters=p)
+        found[name] = FittedEquation(equation, evidence, selected, settings, int(random_seed))
         if callback is not None:
             callback(name)
-    return tabulate(named, {name: by_key[equation.key] for name, equation in named.items()})
+    ranked = sorted(
+        found, key=lambda name: (-found[name].evidence.log_q, found[name].equation.complexity)
+    )
+    fitted = [found[name] for name in ranked]
+    chosen = 0
+    if np.isfinite(fitted[0].evidence.log_q):
+        chosen = simplest_close(
+            [one.evidence.log_q for one in fitted],
+            [one.evidence.log_q_se for one in fitted],
+            [one.equation.complexity for one in fitted],
+            [len(one.equation.parameters) for one in fitted],
+        )
+    return Result(
+        tuple(fitted),
+        tuple(ranked),
+        data,
+        settings,
+        None,
+        int(random_seed),
+        chosen,
+        n_candidates=len(by_key),
+        versions=library_versions(),
+    )
 
 
 def tabulate(equations: Mapping[str, Equation], evidences: Mapping[str, Evidence]) -> pd.DataFrame:
-    r"""Arrange equations and their evidence, computed with one gamma, in a ranked table.
+    """Arrange equations and their evidence, computed with one gamma, in a ranked table.
 
     Parameters
     ----------
@@ -88,57 +223,13 @@ def tabulate(equations: Mapping[str, Equation], evidences: Mapping[str, Evidence
     Returns
     -------
     DataFrame
-        Best first, failures last, with the names as index and the columns
-
-        - ``equation``: as it was written;
-        - ``log_q``, ``log_q_se``: log normalized marginal likelihood of Eq. (5) and its
-          Monte-Carlo standard error; -inf after a failure;
-        - ``difference``: ``log_q`` minus that of the best, in nats;
-        - ``probability``: posterior probability of the equation if, beforehand, all in the table
-          were equally likely, Eq. (4). Spellings of the same equation share its probability;
-        - ``bayes_factor``: fractional Bayes factor of the best against this one, how many times
-          better the data support the best;
-        - ``parameters``: how many;
-        - ``complexity``: number of nodes of the equation's graph;
-        - ``rmse``: root mean squared error of the best fit;
-        - ``prior_sensitivity``: by how many nats ``log_q`` would change if the bounds of the
-          prior were halved. Differences that are smaller are not evidence;
-        - ``failure``: None, or why there is no evidence.
-
-        ``attrs`` hold ``gamma`` and ``sigma_bounds``.
+        As :attr:`pmsr.result.Result.table`: best first, failures last.
     """
-    spellings = Counter(equation.key for equation in equations.values())
-    rows = []
-    for name, equation in equations.items():
-        evidence = evidences[name]
-        rows.append(
-            {
-                "equation": equation.text,
-                "log_q": evidence.log_q,
-                "log_q_se": evidence.log_q_se,
-                "parameters": len(equation.parameters),
-                "complexity": equation.complexity,
-                "rmse": evidence.rmse,
-                "prior_sensitivity": evidence.prior_sensitivity,
-                "share": 1.0 / spellings[equation.key],
-            }
-        )
-    table = pd.DataFrame(rows, index=pd.Index(list(equations), name="name"))
-    log_q = table["log_q"].to_numpy()
-    best = log_q.max()
-    difference = log_q - best if np.isfinite(best) else np.full(len(log_q), -np.inf)
-    weights = np.exp(difference) * table.pop("share").to_numpy()
-    table.insert(3, "difference", difference)
-    table.insert(4, "probability", weights / max(weights.sum(), 1e-300))
-    with np.errstate(over="ignore"):
-        table.insert(5, "bayes_factor", np.exp(-difference))
-    # Of dtype object: a column of strings would turn None into NaN.
-    failures = [evidences[name].failure for name in equations]
-    table["failure"] = pd.Series(failures, index=table.index, dtype=object)
-    table = table.sort_values(["log_q", "complexity"], ascending=[False, True], kind="stable")
-    any_evidence = next(iter(evidences.values()))
-    table.attrs["gamma"] = any_evidence.gamma
-    table.attrs["sigma_bounds"] = any_evidence.sigma_bounds
+    ranked = sorted(
+        equations, key=lambda name: (-evidences[name].log_q, equations[name].complexity)
+    )
+    table = make_table([equations[name] for name in ranked], [evidences[name] for name in ranked])
+    table.index = pd.Index(ranked, name="name")
     return table
 
 
@@ -148,7 +239,7 @@ def parsimonious(table: pd.DataFrame) -> str:
     Parameters
     ----------
     table
-        From `compare` or `tabulate`.
+        From `compare`, or the ``table`` of a result.
 
     Returns
     -------

@@ -1,8 +1,10 @@
 """Decisions on plain numbers: Algorithm 1, its conventional counterpart, and the winner shown."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 Replacement = Callable[[float, float, np.random.Generator], bool]
@@ -120,6 +122,73 @@ def simplest_close(
     close = [k for k in range(len(values)) if values[best] - values[k] <= margins[k]]
     trusted = [k for k in close if errors[k] < 1.0] or close
     return min(trusted, key=lambda k: (complexity[k], n_parameters[k], -values[k]))
+
+
+def model_probabilities(log_q: Sequence[float], keys: Sequence[str]) -> NDArray[np.float64]:
+    """Posterior probabilities of equations that were equally likely beforehand, Eq. (4).
+
+    Parameters
+    ----------
+    log_q
+        Their evidence; ``-inf`` or NaN for those that could not be weighed.
+    keys
+        Their canonical keys: spellings of the same equation share its probability.
+
+    Returns
+    -------
+    ndarray
+        They add up to one; all are zero if no equation could be weighed, and NaN if none was.
+
+    Examples
+    --------
+    >>> model_probabilities([-10.0, -10.0, -10.0], ["c0", "c0", "c0*x"])
+    array([0.25, 0.25, 0.5 ])
+    """
+    values = np.asarray(log_q, dtype=float)
+    if np.isnan(values).all():
+        return np.full(len(values), np.nan)
+    values = np.where(np.isnan(values), -np.inf, values)
+    best = values.max()
+    if not np.isfinite(best):
+        return np.zeros(len(values))
+    spellings = Counter(keys)
+    weights = np.exp(values - best) / [spellings[key] for key in keys]
+    return np.asarray(weights / weights.sum())
+
+
+def group_alike(
+    curves: NDArray[np.float64], order: Sequence[int], tolerance: float
+) -> dict[int, list[int]]:
+    """Group equations that are the same curve in other parameters.
+
+    Parameters
+    ----------
+    curves
+        Values of each equation's best fit at some points, of shape (n_equations, n_points).
+    order
+        Places of the equations; the first of a group speaks for it.
+    tolerance
+        By how much the values of one curve may differ.
+
+    Returns
+    -------
+    dict
+        The places of each group, the speaker's included, by the place of the speaker.
+
+    Examples
+    --------
+    >>> group_alike(np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0]]), [2, 1, 0], 0.01)
+    {2: [2, 0], 1: [1]}
+    """
+    groups: dict[int, list[int]] = {}
+    for place in order:
+        for speaker, members in groups.items():
+            if np.allclose(curves[place], curves[speaker], rtol=0, atol=tolerance, equal_nan=True):
+                members.append(place)
+                break
+        else:
+            groups[place] = [place]
+    return groups
 
 
 def pareto_front(score: Sequence[float], complexity: Sequence[int]) -> list[int]:

@@ -1,6 +1,7 @@
 """Frozen options of the evidence, checked once when they are made."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Literal, TypeAlias, TypeGuard
@@ -232,11 +233,35 @@ def _check_positive(name: str, value: object) -> float:
 
 def _check_count(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        default = getattr(Settings, name) if hasattr(Settings, name) else getattr(Search, name)
         raise ValueError(
             f"{name} must be an integer of at least {least}, got {value!r}. "
-            f"The default is {getattr(Settings, name)}."
+            f"The default is {default}."
         )
     return int(value)
+
+
+def check_settings(settings: object, default: Settings) -> Settings:
+    """Return a user's options, or the default where there are none.
+
+    Examples
+    --------
+    >>> check_settings({"gamma": 0.5}, Settings())
+    Traceback (most recent call last):
+        ...
+    ValueError: settings must be a Settings object, got dict. Use pmsr.Settings(gamma=0.5).
+    """
+    if settings is None:
+        return default
+    if not isinstance(settings, Settings):
+        example = "gamma=0.5"
+        if isinstance(settings, dict):
+            example = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        raise ValueError(
+            f"settings must be a Settings object, got {type(settings).__name__}. "
+            f"Use pmsr.Settings({example})."
+        )
+    return settings
 
 
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
@@ -306,17 +331,22 @@ class Search:
     n_finalists: int = 20
 
     def __post_init__(self) -> None:
-        if isinstance(self.operators, str):  # type: ignore[unreachable]  # users may do it
-            raise ValueError(f"operators must be a sequence of names, got {self.operators!r}.")
-        object.__setattr__(self, "operators", tuple(self.operators))
-        _check_choice("fitness", self.fitness, ("evidence", "rmse"))
-        if self.population_size < 4 or self.population_size % 2:
+        # Users may hand over anything: the types above are a promise, not a fact.
+        operators: object = self.operators
+        if isinstance(operators, str) or not isinstance(operators, Iterable):
             raise ValueError(
-                f"population_size must be even and at least 4, got {self.population_size!r}."
+                f'operators must be a sequence of names, got {operators!r}. Use ("+", "*", "sqrt").'
             )
+        object.__setattr__(self, "operators", tuple(operators))
+        _check_choice("fitness", self.fitness, ("evidence", "rmse"))
+        size: object = self.population_size
+        if not isinstance(size, Integral) or size < 4 or size % 2:
+            raise ValueError(f"population_size must be even and at least 4, got {size!r}.")
+        object.__setattr__(self, "population_size", int(size))
         for name in ("p_crossover", "p_mutation"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)!r}.")
+            share = getattr(self, name)
+            if not _is_number(share) or not 0.0 <= float(share) <= 1.0:
+                raise ValueError(f"{name} must be in [0, 1], got {share!r}.")
         for name, least in (
             ("generations", 0),
             ("max_complexity", 3),
@@ -329,5 +359,6 @@ class Search:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _check_count(name, value, least))
-        if self.max_time is not None and not self.max_time > 0:
-            raise ValueError(f"max_time must be positive, got {self.max_time!r}. It is in seconds.")
+        limit: object = self.max_time
+        if limit is not None and not (_is_number(limit) and float(limit) > 0):
+            raise ValueError(f"max_time must be positive, got {limit!r}. It is in seconds.")

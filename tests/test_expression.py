@@ -9,25 +9,8 @@ from hypothesis import given, settings
 from strategies import equation_texts
 
 import pmsr
-from pmsr import operators
 from pmsr.expression import MAX_LENGTH, Equation
-from pmsr.operators import OPERATORS, Operator, add_operator, operator_code
-
-
-@pytest.fixture
-def with_softplus():
-    """Add a row for the test."""
-
-    class softplus(sympy.Function):
-        pass
-
-    row = Operator(
-        "softplus", 1, softplus, None, lambda a: np.log1p(np.exp(a)), lambda a, v: 1.0 - np.exp(-v)
-    )
-    add_operator(row)
-    yield
-    del OPERATORS["softplus"]
-    operators.table_fingerprint.cache_clear()
+from pmsr.operators import operator_code
 
 
 def test_an_equation_says_what_it_is():
@@ -284,6 +267,10 @@ def test_columns_may_be_called_like_parameters_of_the_canonical_form():
         ("`m^2`", ["m^2"], r"\mathrm{m\wedge 2}"),
         ("x10**2", ["x10"], r"x_{10}^{2}"),
         ("H/c0", ["H"], r"\frac{H}{c_{0}}"),
+        ("c0*σ", ["σ"], r"c_{0} \sigma"),
+        ("µ_x + a__", ["µ_x", "a__"], r"a_{\_} + \mu_{x}"),
+        ("`Δt [°]`", ["Δt [°]"], r"\mathrm{\Delta t\ [{}^{\circ}]}"),
+        ("`area (m²)`**2", ["area (m²)"], r"\left(\mathrm{area\ (m{}^{2})}\right)^{2}"),
     ],
 )
 def test_latex_shows_names_as_one_would_set_them(text, variables, latex):

@@ -9,11 +9,27 @@ import pmsr.prediction
 from pmsr.data import load_galileo
 from pmsr.expression import Equation
 from pmsr.posterior import sample_posterior
-from pmsr.prediction import mixture_quantile, predict, read_draws, summarise
+from pmsr.prediction import (
+    Component,
+    mixture_quantile,
+    predict,
+    predict_mixture,
+    read_draws,
+    summarise,
+    weighted_quantile,
+)
 from pmsr.settings import Settings
 
 SHELF = load_galileo("shelf")
-COLUMNS = ["mean", "map", "credible_low", "credible_high", "prediction_low", "prediction_high"]
+COLUMNS = [
+    "mean",
+    "std",
+    "map",
+    "credible_low",
+    "credible_high",
+    "prediction_low",
+    "prediction_high",
+]
 
 
 @pytest.fixture(scope="module")
@@ -185,4 +201,92 @@ def test_a_summary_is_nan_where_fewer_than_half_of_the_draws_are_finite():
     summary = summarise(mu, np.ones(4), 0.95)
     assert np.isfinite(summary[:, :2]).all()
     assert np.isnan(summary[:, 2]).all()
-    np.testing.assert_allclose(summary[:3, 1], 5.0)
+    np.testing.assert_allclose(summary[[0, 2, 3], 1], 5.0)
+
+
+def test_a_new_observation_varies_with_theta_and_sigma(line):
+    row = predict(line, [450.0]).iloc[0]
+    _, _, theta, sigma = read_draws(line)
+    mu = theta @ [1.0, 450.0]
+    assert row["std"] == pytest.approx(np.sqrt(mu.var() + np.mean(sigma**2)))
+    noise = np.random.default_rng(0).standard_normal((len(mu), 100))
+    new = mu[:, None] + sigma[:, None] * noise
+    # Its own error: the draws of sigma have heavy tails.
+    assert row["std"] == pytest.approx(new.std(), rel=0.02)
+
+
+def two_components(line, root_of_a_line, points, shares):
+    parts = []
+    for posterior, share in zip((line, root_of_a_line), shares, strict=True):
+        equation, _, theta, sigma = read_draws(posterior)
+        parts.append(Component(equation.program, theta, sigma, points, share))
+    return parts
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("H", [450.0, 2000.0])
+def test_intervals_of_a_mixture_are_those_of_its_distribution(line, root_of_a_line, level, H):
+    parts = two_components(line, root_of_a_line, np.array([[H]]), (0.3, 0.1))
+    summary, undefined = predict_mixture(parts, level)
+    assert not undefined.any()
+    mu = [parts[0].theta @ [1.0, H], np.sqrt(parts[1].theta @ [H, 1.0])]
+    sigma = [part.sigma for part in parts]
+    assert summary[0, 0] == pytest.approx(0.75 * mu[0].mean() + 0.25 * mu[1].mean())
+
+    def prediction(t):
+        first, second = (norm.cdf((t - m) / s).mean() for m, s in zip(mu, sigma, strict=True))
+        return 0.75 * first + 0.25 * second
+
+    def credible(t):
+        return 0.75 * np.mean(mu[0] <= t) + 0.25 * np.mean(mu[1] <= t)
+
+    for row, p in ((4, (1 - level) / 2), (5, (1 + level) / 2)):
+        exact = brentq(lambda t, p=p: prediction(t) - p, -1e5, 1e5, xtol=1e-9)
+        assert summary[row, 0] == pytest.approx(exact, abs=1e-6)
+        # The distribution of theta alone is a staircase with 4000 steps for each equation.
+        assert credible(summary[row - 2, 0]) == pytest.approx(p, abs=1 / 4000)
+
+
+def test_a_mixture_of_one_equation_with_itself_is_that_equation(line):
+    points = np.array([[300.0], [450.0]])
+    both = two_components(line, line, points, (0.9, 0.1))
+    alone, _ = predict_mixture(both[:1], 0.9)
+    np.testing.assert_allclose(predict_mixture(both, 0.9)[0], alone, rtol=1e-4)
+    np.testing.assert_allclose(
+        predict_mixture([part._replace(probability=1.0) for part in both], 0.9)[0][[0, 1, 4, 5]],
+        alone[[0, 1, 4, 5]],
+        rtol=1e-12,
+    )
+
+
+def test_a_mixture_leaves_out_what_is_not_finite(line, root_of_a_line):
+    points = np.array([[-5000.0]])
+    parts = two_components(line, root_of_a_line, points, (0.6, 0.4))
+    summary, undefined = predict_mixture(parts, 0.9)
+    lost = np.mean(parts[1].theta @ [-5000.0, 1.0] < 0)
+    assert lost > 0.9
+    np.testing.assert_allclose(undefined, 0.4 * lost)
+    if lost == 1.0:
+        np.testing.assert_allclose(
+            summary[[0, 1, 4, 5]], predict_mixture(parts[:1], 0.9)[0][[0, 1, 4, 5]], rtol=1e-9
+        )
+    parts = [part._replace(probability=p) for part, p in zip(parts, (0.1, 0.9), strict=True)]
+    assert np.isnan(predict_mixture(parts, 0.9)[0]).all()
+
+
+def test_equal_weights_give_the_quantiles_of_numpy():
+    values = np.random.default_rng(0).standard_normal(101)
+    tails = (0.0, 0.025, 0.5, 0.9, 1.0)
+    weighted = weighted_quantile(tails, values, np.full(101, 1 / 101))
+    np.testing.assert_allclose(weighted, np.quantile(values, tails), atol=1e-12)
+
+
+def test_a_weight_counts_like_that_many_values():
+    values, weights = np.array([1.0, 2.0, 5.0]), np.array([1.0, 6.0, 1.0])
+    repeated = np.repeat(values, (1000 * weights).astype(int))
+    tails = (0.05, 0.5, 0.6)
+    # Linear between the middles of the weights instead of a staircase: the same where it is flat.
+    assert weighted_quantile((0.5,), values, weights) == pytest.approx(np.quantile(repeated, 0.5))
+    weighted = weighted_quantile(tails, values, weights)
+    assert np.all(np.diff(weighted) >= 0) and weighted[0] < 2.0
+    assert weighted_quantile((0.3, 0.8), np.array([4.0]), np.ones(1)).tolist() == [4.0, 4.0]

@@ -1,4 +1,6 @@
 import dataclasses
+import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,7 +11,8 @@ import pmsr.ranking
 from pmsr.data import load_galileo, make_sine
 from pmsr.evidence import compute_evidence
 from pmsr.expression import Equation
-from pmsr.ranking import compare, parsimonious
+from pmsr.posterior import sample_posterior
+from pmsr.ranking import compare, parsimonious, weigh_equations
 from pmsr.settings import FINALIST, Settings
 
 SHELF = load_galileo("shelf")
@@ -24,8 +27,10 @@ COLUMNS = [
     "parameters",
     "complexity",
     "rmse",
+    "estimates",
     "prior_sensitivity",
     "failure",
+    "latex",
 ]
 
 
@@ -193,3 +198,74 @@ def ranked(*rows):
 )
 def test_the_winner_is_the_simplest_that_is_not_clearly_worse(rows, winner):
     assert parsimonious(ranked(*rows)) == winner
+
+
+def test_the_table_says_where_the_parameters_are(table):
+    _, text, sigma = re.fullmatch(
+        r"(c0 = (.*)), sigma = (.*)", table.at["root", "estimates"]
+    ).groups()
+    idata = sample_posterior(
+        "c0*sqrt(H)", *SHELF, settings=dataclasses.replace(FINALIST, gamma=5**-0.5), random_seed=1
+    )
+    draws = np.asarray(idata.posterior["c0"]).ravel()
+    low, high = np.quantile(draws, [0.025, 0.975])
+    assert text == f"{draws.mean():.4g} ({low:.4g} to {high:.4g})"
+    assert sigma.endswith(")")
+    assert table.at["root", "latex"] == r"c_{0} \sqrt{H}"
+
+
+def test_equations_that_were_weighed_have_posteriors_and_predictions():
+    laws = {"fixed": "47*sqrt(H)", "root": "c0*sqrt(H)", "failed": "c0*log(-H)"}
+    result = weigh_equations(laws, *SHELF, settings=QUICK, random_seed=1)
+    assert result.names[2] == "failed" and result["failed"].evidence.failure
+    assert list(result["fixed"].posterior.posterior.data_vars) == ["sigma"]
+    assert list(result["root"].estimates().index) == ["c0", "sigma"]
+    assert result["fixed"].predict([400.0]) == 940.0
+    estimates = result.estimates(0.5)
+    assert estimates.loc[("root", "c0"), "low"] > result["root"].estimates().loc["c0", "low"]
+    assert "failed" not in estimates.index.get_level_values("equation")
+    with pytest.raises(ValueError, match="has no posterior on these data: never finite"):
+        _ = result["failed"].posterior
+    with pytest.raises(ValueError, match=r"There is no equation 'line'\. Available: "):
+        _ = result["line"]
+
+
+def test_another_spelling_has_its_own_parameters():
+    result = weigh_equations(["c0*sqrt(H)", "2*k5*sqrt(H)"], *SHELF, settings=QUICK, random_seed=1)
+    single, double = result["c0*sqrt(H)"], result["2*k5*sqrt(H)"]
+    np.testing.assert_allclose(double.theta, single.theta / 2, rtol=1e-6)
+    np.testing.assert_allclose(double.predict([400.0]), single.predict([400.0]), rtol=0.01)
+
+
+def test_the_simplest_close_equation_is_the_best():
+    laws = ["c0*sqrt(H)", "c0*H**c1", "c0*H"]
+    result = weigh_equations(laws, *SHELF, random_seed=1)
+    assert str(result.best.equation) == parsimonious(result.table) == "c0*sqrt(H)"
+
+
+def test_settings_must_be_settings():
+    with pytest.raises(ValueError, match=r"must be a Settings object, got dict. Use pmsr.Settings"):
+        compare(["c0*H"], *SHELF, settings={"gamma": 0.5})
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("patience", "verbose"), [(0.0, True), (0.0, False), (60.0, True)])
+def test_progress_is_shown_in_a_terminal_once_it_takes_long(monkeypatch, patience, verbose):
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(pmsr.ranking, "PATIENCE", patience)
+    compare(["c0*H", "c0"], *SHELF, settings=QUICK, random_seed=1, verbose=verbose)
+    assert ("4/4" in screen.getvalue()) == (patience == 0.0 and verbose)
+
+
+def test_no_progress_is_written_to_a_file(monkeypatch):
+    file = io.StringIO()
+    monkeypatch.setattr("sys.stderr", file)
+    monkeypatch.setattr(pmsr.ranking, "PATIENCE", 0.0)
+    compare(["c0*H", "c0"], *SHELF, settings=QUICK, random_seed=1)
+    assert file.getvalue() == ""

@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmsr.selection import (
+    group_alike,
+    model_probabilities,
     pair_by_distance,
     pareto_front,
     replacement_probability,
@@ -56,6 +58,22 @@ def test_pairs_have_the_smaller_total_distance(distances):
     assert {first, second} == {0, 1}
     total = distances[first] + distances[2 + second]
     assert total <= distances[1 - first] + distances[2 + 1 - second]
+
+
+def test_probabilities_are_the_normalised_evidence():
+    probabilities = model_probabilities([-700.0, -701.0, -np.inf, np.nan], list("abcd"))
+    np.testing.assert_allclose(probabilities, [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1)), 0, 0])
+
+
+def test_without_evidence_probabilities_are_zero_and_without_weighing_unknown():
+    assert model_probabilities([-np.inf, -np.inf], ["a", "b"]).tolist() == [0.0, 0.0]
+    assert np.isnan(model_probabilities([np.nan, np.nan], ["a", "b"])).all()
+
+
+def test_the_first_of_those_alike_speaks_for_them():
+    curves = np.array([[1.0, np.nan], [5.0, np.nan], [1.0001, np.nan], [5.0, 2.0]])
+    assert group_alike(curves, [2, 0, 1, 3], 0.001) == {2: [2, 0], 1: [1], 3: [3]}
+    assert group_alike(curves, [0, 1, 2, 3], 1e-5) == {0: [0], 1: [1], 2: [2], 3: [3]}
 
 
 scores = st.one_of(st.floats(-100, 100), st.sampled_from([-np.inf, np.nan]))

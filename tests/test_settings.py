@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from pmsr.settings import FINALIST, Settings
+from pmsr.settings import FINALIST, QUICK, Search, Settings, check_settings
 
 
 def test_defaults_are_the_papers_choice_with_a_bounded_sigma():
@@ -136,3 +136,31 @@ def test_sigma_bounds_that_cross_are_refused():
 def test_sigma_power_is_the_exponent_of_the_prior():
     assert Settings().sigma_power == 0
     assert Settings(sigma_prior="log-flat").sigma_power == 1
+
+
+def test_a_dictionary_is_not_taken_for_settings():
+    with pytest.raises(
+        ValueError, match=r"got dict\. Use pmsr\.Settings\(gamma='paper', n_draws=9\)"
+    ):
+        check_settings({"gamma": "paper", "n_draws": 9}, Settings())
+    assert check_settings(None, QUICK) is QUICK
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"operators": "+"}, r"operators must be a sequence of names, got '\+'"),
+        ({"operators": None}, "operators must be a sequence of names, got None"),
+        ({"population_size": "many"}, "population_size must be even and at least 4, got 'many'"),
+        ({"population_size": 2}, "population_size must be even and at least 4, got 2"),
+        ({"generations": -1}, r"generations must be an integer .*, got -1. The default is 1000"),
+        ({"generations": 1.5}, r"generations must be an integer .*, got 1.5"),
+        ({"max_complexity": 2}, r"max_complexity must be an integer of at least 3, got 2"),
+        ({"max_time": "1h"}, "max_time must be positive, got '1h'. It is in seconds"),
+        ({"max_time": 0}, "max_time must be positive, got 0"),
+        ({"p_mutation": "a"}, r"p_mutation must be in \[0, 1\], got 'a'"),
+    ],
+)
+def test_options_of_a_search_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        Search(**options)

@@ -1,0 +1,166 @@
+"""What a user should doubt about a result, in words, with something to do about it."""
+
+import sys
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pmsr.data import Data
+from pmsr.diagnostics import normality
+from pmsr.evidence import Evidence
+
+Floats = NDArray[np.float64]
+
+LEAST_PER_PARAMETER = 2.0  # observations for each parameter, the noise level included
+CLEARLY = 3.0  # how many times more probable than the next a clear winner is
+LEAST_P = 0.05  # of the test for normal residuals
+MAX_PARETO_K, MAX_LOG_Q_SE = 0.7, 0.5
+
+
+class ResultWarning(UserWarning):
+    """A reason to doubt a result; `warnings.filterwarnings` silences it by this name."""
+
+
+def warn(doubts: Sequence[str]) -> None:
+    """Issue doubts as warnings that point at the line outside pmsr which asked for them."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("pmsr."):
+        level, frame = level + 1, frame.f_back
+    for doubt in doubts:
+        warnings.warn(doubt, ResultWarning, stacklevel=level)
+
+
+def doubt_number_of_points(n_points: int, n_parameters: int) -> list[str]:
+    """Say whether there are too few observations for the parameters and the noise level.
+
+    Examples
+    --------
+    >>> doubt_number_of_points(5, 1)
+    []
+    >>> len(doubt_number_of_points(5, 2))
+    1
+    """
+    if n_points >= LEAST_PER_PARAMETER * (n_parameters + 1):
+        return []
+    s = "" if n_parameters == 1 else "s"
+    return [
+        f"There are {n_points} observations for {n_parameters} parameter{s} and the noise level: "
+        "the intervals lean on the prior. Measure more, or prefer a shorter equation."
+    ]
+
+
+def doubt_winner(texts: Sequence[str], probabilities: Sequence[float], winner: int) -> list[str]:
+    """Say whether the winner is not clearly more probable than the strongest of the others.
+
+    Examples
+    --------
+    >>> doubt_winner(["c0*x", "c0"], [0.9, 0.1], 0)
+    []
+    >>> print(doubt_winner(["c0*x", "c0"], [0.6, 0.4], 0)[0][:71])
+    The data do not decide: 'c0*x' has probability 0.60, 'c0' has 0.40. Com
+    """
+    others = [k for k in range(len(texts)) if k != winner and probabilities[k] > 0.0]
+    if not others or not np.isfinite(probabilities[winner]):
+        return []
+    rival = max(others, key=lambda k: probabilities[k])
+    if probabilities[winner] >= CLEARLY * probabilities[rival]:
+        return []
+    return [
+        f"The data do not decide: {texts[winner]!r} has probability {probabilities[winner]:.2f}, "
+        f"{texts[rival]!r} has {probabilities[rival]:.2f}. Compare their predictions, average over "
+        "all with predict(X, average=True), or measure where they differ."
+    ]
+
+
+def doubt_noise(residuals: Floats, y: Floats) -> list[str]:
+    """Say whether the residuals look as if the noise were not normal (Shapiro and Wilk's test).
+
+    Examples
+    --------
+    >>> x = np.linspace(0.01, 0.99, 50)
+    >>> doubt_noise(np.log(x / (1 - x)), 10 * x), len(doubt_noise(-np.log(x), 10 * x))
+    ([], 1)
+    """
+    p = normality(residuals)
+    # Rounding errors are not normal, and nobody's concern.
+    if p is None or p >= LEAST_P or np.max(np.abs(residuals)) < 1e-9 * np.max(np.abs(y)):
+        return []
+    return [
+        f"The residuals do not look normal (Shapiro-Wilk p = {p:.2g}), and the intervals assume "
+        "that they are. Plot them: outliers, noise that grows with the signal, or a missing term "
+        "are the usual causes."
+    ]
+
+
+def doubt_evidence(text: str, evidence: Evidence) -> list[str]:
+    """Say whether the log q of an equation is unreliable, and why.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> from pmsr.evidence import compute_evidence
+    >>> shelf = load_galileo("shelf")
+    >>> doubt_evidence("c0*H", compute_evidence("c0*H", *shelf, random_seed=1))
+    []
+    >>> doubt_evidence("log(-H)", compute_evidence("log(-H)", *shelf))[0][:37]
+    "'log(-H)' could not be weighed: never"
+    """
+    if evidence.failure is not None:
+        return [f"{text!r} could not be weighed: {evidence.failure}."]
+    if np.isnan(evidence.log_q):
+        return []
+    reasons = []
+    if evidence.log_q_se > MAX_LOG_Q_SE:
+        reasons.append(f"its standard error is {evidence.log_q_se:.2f} nats")
+    if evidence.pareto_k > MAX_PARETO_K:
+        reasons.append(f"its Pareto k is {evidence.pareto_k:.2f}, above {MAX_PARETO_K:g}")
+    if not reasons:
+        return []
+    return [
+        f"log q of {text!r} is unreliable: {' and '.join(reasons)}. Weigh it again with "
+        "pmsr.compare and settings=pmsr.Settings(n_draws=64000, n_particles=4000, n_replicates=8)."
+    ]
+
+
+def doubt_range(data: Data, points: Floats, used: Sequence[str]) -> list[str]:
+    """Say whether predictions are asked for outside the range of the data.
+
+    Parameters
+    ----------
+    data
+        What the equation was fitted to.
+    points
+        Where to predict, of shape (n, d), with the columns of the data.
+    used
+        Names of the variables on which the prediction depends.
+
+    Examples
+    --------
+    >>> from pmsr.data import make_data
+    >>> data = make_data([1.0, 2.0, 3.0], [1.0, 4.0, 9.0])
+    >>> doubt_range(data, np.array([[1.5]]), ["x0"])
+    []
+    >>> print(doubt_range(data, np.array([[1.5], [4.0]]), ["x0"])[0][:60])
+    1 of 2 rows lie outside the data, for instance at x0 = 4 (th
+    """
+    outside = np.zeros(len(points), dtype=bool)
+    example = ""
+    for column, name in enumerate(data.names):
+        if name not in used:
+            continue
+        low, high = float(data.X[:, column].min()), float(data.X[:, column].max())
+        # Room for rounding: a grid from low to high is not extrapolation.
+        room = 1e-9 * (high - low)
+        beyond = np.maximum(low - room - points[:, column], points[:, column] - high - room)
+        if beyond.max() > 0.0 and not example:
+            value = points[int(np.argmax(beyond)), column]
+            example = f"{name} = {value:.6g} (the data go from {low:.6g} to {high:.6g})"
+        outside |= beyond > 0.0
+    if not example:
+        return []
+    return [
+        f"{np.sum(outside)} of {len(points)} rows lie outside the data, for instance at {example}. "
+        "The intervals there hold only if the equation does: measure there before relying on it."
+    ]

@@ -1,0 +1,521 @@
+"""The search as a scikit-learn estimator: parameters in, fitted attributes out, no algorithm."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pmsr.data import Data, check_order, make_data
+from pmsr.doubts import warn
+from pmsr.evolution import run_evolution
+from pmsr.expression import Equation
+from pmsr.fitted import FittedEquation, Kind
+from pmsr.result import Result, decode_result, from_evolution
+from pmsr.settings import QUICK, Search, Settings, check_settings
+from pmsr.storage import BROKEN, damaged, read_folder
+
+# The options of Search and Settings that are parameters of the estimator itself.
+_SEARCH = (
+    "operators",
+    "population_size",
+    "generations",
+    "max_time",
+    "patience",
+    "max_complexity",
+    "max_parameters",
+    "fitness",
+)
+_SETTINGS = ("gamma", "noise")
+
+
+# X and y are Any as in `data`: what users hand over is recognised by what it can do.
+class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
+    r"""Find equations that explain a target, weighed by their Bayesian evidence.
+
+    Parameters
+    ----------
+    operators
+        Names of the operators that equations may use: ``"+"``, ``"-"``, ``"*"``, ``"/"``,
+        ``"pow"``, ``"sqrt"``, ``"exp"``, ``"log"``, ``"sin"``, ``"cos"``, ``"tan"``, ``"tanh"``,
+        ``"abs"``, and those of :func:`pmsr.add_operator`.
+    population_size
+        Number of equations that evolve; even.
+    generations, max_time
+        Budget: generations and seconds, whichever ends first.
+    patience
+        Stop after this many generations without a better equation; None for never.
+    max_complexity, max_parameters
+        Largest number of nodes and of parameters of an equation; None for no limit on the latter.
+    fitness
+        ``"evidence"``: log q, with probabilistic crowding (Algorithm 1); ``"rmse"``: the
+        conventional search, with deterministic crowding.
+    gamma
+        Fraction of Eq. (5): a number in (0, 1), ``"paper"`` for :math:`1/\sqrt N`, or
+        ``"ohagan"``, which needs ``max_parameters``.
+    noise
+        Distribution of the noise: ``"gaussian"``.
+    model_selection
+        Which equation predicts: ``"parsimonious"``, the simplest whose evidence is close to the
+        best one's, or ``"best"``. A conventional search has the one with the least error. See
+        also `select`.
+    guesses
+        Equations to start from, as text with the names of the columns: ``["c0*sqrt(H)"]``.
+    settings
+        Further options of the evidence, a :class:`pmsr.Settings`. By default
+        ``pmsr.settings.QUICK``; change it with ``dataclasses.replace(QUICK, sigma_max=3.0)``.
+    search
+        Further options of the search, a :class:`pmsr.Search`: ``max_evaluations``,
+        ``variable_exponents``, ``p_crossover``, ``p_mutation``, ``refresh``, ``n_finalists``.
+    checkpoint
+        File to which the state of the search is written every few seconds, and from which a fit
+        with the same data, parameters and seed goes on.
+    callbacks
+        Called with a :class:`pmsr.evolution.Generation` after every generation; one that returns
+        True ends the search.
+    random_state
+        An integer makes the fit repeatable, for any number of workers; None is different every
+        time (with a checkpoint: 0, or it could not go on).
+    n_jobs
+        Workers, in the sense of joblib; None follows ``joblib.parallel_config``.
+    verbose
+        Whether to show progress.
+
+    Attributes
+    ----------
+    equations_ : DataFrame
+        Every distinct equation that is reported, ranked: :attr:`pmsr.result.Result.table`.
+    best_ : FittedEquation
+        The chosen equation, with its posterior, predictions and exports.
+    pareto_front_ : DataFrame
+        The rows of ``equations_`` that no other beats in both score and complexity.
+    history_ : DataFrame
+        One row for each generation.
+    warnings_ : list of str
+        Reasons to doubt the result. They are also issued as :class:`pmsr.ResultWarning`.
+    result_ : Result
+        All of this as one object.
+    n_features_in_ : int
+        Number of variables.
+    feature_names_in_ : ndarray
+        Their names, if X was a table.
+
+    Notes
+    -----
+    Ctrl-C ends the search and keeps what was found.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> X, y = load_galileo("shelf")
+    >>> regressor = BayesianSymbolicRegressor(
+    ...     ("*", "sqrt"), population_size=20, generations=5, random_state=0, verbose=False
+    ... )
+    >>> print(regressor.fit(X, y).best_.equation)
+    c0*sqrt(H)
+    """
+
+    def __init__(
+        self,
+        operators: Sequence[str] = ("+", "-", "*", "/"),
+        *,
+        population_size: int = 120,
+        generations: int = 1000,
+        max_time: float | None = None,
+        patience: int | None = None,
+        max_complexity: int = 64,
+        max_parameters: int | None = None,
+        fitness: str = "evidence",
+        gamma: float | str = "paper",
+        noise: str = "gaussian",
+        model_selection: str = "parsimonious",
+        guesses: Sequence[str] = (),
+        settings: Settings | None = None,
+        search: Search | None = None,
+        checkpoint: str | Path | None = None,
+        callbacks: Sequence[Any] = (),
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = True,
+    ) -> None:
+        self.operators = operators
+        self.population_size = population_size
+        self.generations = generations
+        self.max_time = max_time
+        self.patience = patience
+        self.max_complexity = max_complexity
+        self.max_parameters = max_parameters
+        self.fitness = fitness
+        self.gamma = gamma
+        self.noise = noise
+        self.model_selection = model_selection
+        self.guesses = guesses
+        self.settings = settings
+        self.search = search
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> "BayesianSymbolicRegressor":
+        """Search for equations.
+
+        Parameters
+        ----------
+        X
+            Values of the variables, of shape (N, d): an array or a table, whose column names may
+            have spaces, units and Greek letters.
+        y
+            Values of the target, of shape (N,).
+
+        Returns
+        -------
+        BayesianSymbolicRegressor
+            Itself, fitted.
+
+        Warns
+        -----
+        ResultWarning
+            For each of the reasons to doubt the result.
+        """
+        if self.model_selection not in ("parsimonious", "best"):
+            raise ValueError(
+                f"Unknown model_selection {self.model_selection!r}. Available: parsimonious, best."
+            )
+        search = self._search()
+        data = self._validate(X, y)
+        settings = self._settings(len(data.y))
+        if isinstance(self.guesses, str):
+            raise ValueError(f"guesses must be a list of equations, got {self.guesses!r}.")
+        seeds = [
+            guess if isinstance(guess, Equation) else Equation(guess, data.names)
+            for guess in self.guesses or ()
+        ]
+        if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
+            raise ValueError(f"callbacks must be a list of functions, got {self.callbacks!r}.")
+        random_seed = self._random_seed()
+        found = run_evolution(
+            data,
+            search=search,
+            settings=settings,
+            seeds=seeds,
+            random_seed=random_seed,
+            n_jobs=self.n_jobs,
+            callbacks=self.callbacks,
+            checkpoint=self.checkpoint,
+            verbose=bool(self.verbose),
+        )
+        self.result_ = from_evolution(
+            found,
+            data,
+            search=search,
+            settings=settings,
+            random_seed=random_seed,
+            parsimonious=self.model_selection == "parsimonious",
+        )
+        warn(self.warnings_)
+        return self
+
+    def _validate(self, X: Any, y: Any) -> Data:
+        """Check X and y as scikit-learn does, and then as every other door of pmsr does."""
+        try:
+            # Missing values are left to make_data, which says where they are.
+            values, target = validate_data(
+                self,
+                X,
+                y,
+                dtype=np.float64,
+                y_numeric=True,
+                ensure_min_samples=2,
+                ensure_all_finite=False,
+            )
+        except ValueError as error:
+            unclear = hasattr(X, "columns") or str(error).startswith("could not convert")
+            if unclear and y is not None:
+                make_data(X, y)  # names the column that cannot be used
+            raise
+        if _has_times(X):
+            make_data(X, y)
+        check_order(X, y)
+        names = getattr(self, "feature_names_in_", None)
+        return make_data(
+            values,
+            pd.Series(target, name=_name_of(y)),
+            names=None if names is None else [str(name) for name in names],
+        )
+
+    def _search(self) -> Search:
+        chosen = {name: getattr(self, name) for name in _SEARCH}
+        if self.search is None:
+            return Search(**chosen)
+        if not isinstance(self.search, Search):
+            raise ValueError(
+                f"search must be a Search object, got {type(self.search).__name__}. "
+                "Use pmsr.Search(n_finalists=50)."
+            )
+        _check_set_once("search", self.search, Search(), chosen)
+        return replace(self.search, **chosen)
+
+    def _settings(self, n_points: int) -> Settings:
+        chosen = {name: getattr(self, name) for name in _SETTINGS}
+        settings = check_settings(self.settings, QUICK)
+        _check_set_once("settings", settings, QUICK, chosen)
+        settings = replace(settings, **chosen)
+        if settings.gamma == "ohagan":
+            # One gamma for all: that of the largest equation that may come.
+            if self.max_parameters is None:
+                raise ValueError(
+                    'gamma="ohagan" depends on the largest number of parameters. '
+                    'Set max_parameters, or use gamma="paper".'
+                )
+            gamma = settings.resolve_gamma(n_points, self.max_parameters)
+            settings = replace(settings, gamma=gamma)
+        return settings
+
+    def _random_seed(self) -> int:
+        state = self.random_state
+        if state is None:
+            if self.checkpoint is not None:
+                return 0
+            return int(np.random.default_rng().integers(2**63))
+        if isinstance(state, np.random.RandomState):
+            return int(state.randint(2**31 - 1))
+        if isinstance(state, np.random.Generator):
+            return int(state.integers(2**63))
+        if isinstance(state, bool) or not isinstance(state, int | np.integer) or state < 0:
+            raise ValueError(
+                "random_state must be an integer of at least 0, a NumPy generator or None, "
+                f"got {state!r}."
+            )
+        return int(state)
+
+    @property
+    def equations_(self) -> pd.DataFrame:
+        """Every distinct equation that is reported, ranked."""
+        return self._fitted().table
+
+    @property
+    def best_(self) -> FittedEquation:
+        """The chosen equation."""
+        return self._fitted().best
+
+    @property
+    def pareto_front_(self) -> pd.DataFrame:
+        """The equations that no other beats in both score and complexity."""
+        return self._fitted().pareto_front
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """One row for each generation."""
+        return pd.DataFrame(list(self._fitted().history))
+
+    @property
+    def warnings_(self) -> list[str]:
+        """Reasons to doubt the result, in words."""
+        return self._fitted().warnings
+
+    def _fitted(self) -> Result:
+        check_is_fitted(self, "result_")
+        result: Result = self.result_
+        return result
+
+    def predict(self, X: Any, return_std: bool = False, average: bool = False) -> Any:
+        """Predict new observations.
+
+        Parameters
+        ----------
+        X
+            Values of the variables, of shape (n, d).
+        return_std
+            Whether to return the standard deviation too.
+        average
+            Whether to average over all equations, weighted by their probabilities, instead of
+            using ``best_``.
+
+        Returns
+        -------
+        ndarray, or tuple of two
+            The posterior mean, of shape (n,), and the standard deviation of a new observation.
+            Both are NaN where the equation is not finite for half of the draws or more.
+        """
+        result = self._fitted()
+        return result.predict(self._points(X), return_std=return_std, average=average)
+
+    def predict_interval(
+        self, X: Any, level: float = 0.95, kind: Kind = "prediction", average: bool = False
+    ) -> Any:
+        """Return where new observations, or the curve itself, lie.
+
+        Parameters
+        ----------
+        X, average
+            As in `predict`.
+        level
+            Probability of the intervals, which leave out the same probability on either side.
+        kind
+            ``"prediction"`` for a new observation (parameters and noise), ``"credible"`` for the
+            curve (parameters only).
+
+        Returns
+        -------
+        ndarray
+            Lower and upper ends, of shape (n, 2).
+        """
+        result = self._fitted()
+        return result.predict_interval(self._points(X), level=level, kind=kind, average=average)
+
+    def _points(self, X: Any) -> Any:
+        return validate_data(self, X, reset=False, dtype=np.float64)
+
+    def select(self, which: int | str) -> "BayesianSymbolicRegressor":
+        """Choose another equation as ``best_``, which predicts from now on.
+
+        Parameters
+        ----------
+        which
+            Its row in ``equations_``, or the equation in any spelling.
+        """
+        self.result_ = self._fitted().select(which)
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Save the fitted estimator to a folder; :func:`pmsr.load` reads it.
+
+        The folder holds ``result.json`` and an npz file with the data and all posteriors; nothing
+        is pickled. A ``random_state`` that is no integer, and ``callbacks``, are not saved.
+        """
+        self._fitted().save(
+            path,
+            {
+                "estimator": {
+                    "parameters": _to_json(self.get_params(deep=False)),
+                    "named": hasattr(self, "feature_names_in_"),
+                }
+            },
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn's checks that a search with a tiny budget may predict poorly."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _repr_html_(self) -> Any:
+        if hasattr(self, "result_"):
+            return self.result_._repr_html_()
+        # Any: a method or a property, depending on scikit-learn's version.
+        drawn: Any = super()._repr_html_
+        return drawn() if callable(drawn) else drawn
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        if not hasattr(self, "result_"):
+            return super()._repr_mimebundle_(**options)
+        result = self.result_
+        return {
+            "text/plain": f"{self!r}\n{result.best}",
+            "text/html": result._repr_html_(),
+            "text/latex": result._repr_latex_(),
+        }
+
+
+def load(path: str | Path) -> BayesianSymbolicRegressor:
+    """Load a fitted estimator that was saved to a folder.
+
+    Parameters
+    ----------
+    path
+        What :meth:`BayesianSymbolicRegressor.save` or :meth:`pmsr.result.Result.save` wrote.
+
+    Returns
+    -------
+    BayesianSymbolicRegressor
+        Its predictions are those of the one that was saved, to the last bit in the same
+        environment.
+
+    Raises
+    ------
+    ValueError
+        If the folder is not a saved result, is damaged, or was tampered with. Nothing in it is
+        executed.
+    """
+    header, arrays = read_folder(path)
+    result = decode_result(path, header, arrays)
+    try:
+        about = header.get("estimator") or {"parameters": {}, "named": True}
+        estimator = BayesianSymbolicRegressor(**_from_json(about["parameters"]))
+        named = bool(about["named"])
+    except BROKEN as error:
+        raise damaged(path, error) from None
+    estimator.result_ = result
+    estimator.n_features_in_ = len(result.data.names)
+    if named:
+        estimator.feature_names_in_ = np.array(result.data.names, dtype=object)
+    return estimator
+
+
+def _to_json(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the estimator's parameters as JSON knows them."""
+    state = parameters["random_state"]
+    whole = isinstance(state, int | np.integer) and not isinstance(state, bool)
+    options = {
+        name: None if parameters[name] is None else asdict(parameters[name])
+        for name in ("settings", "search")
+    }
+    return {
+        **{name: _plain(value) for name, value in parameters.items()},
+        **options,
+        "operators": list(map(str, parameters["operators"])),
+        "guesses": [getattr(guess, "text", guess) for guess in parameters["guesses"] or ()],
+        "checkpoint": None if parameters["checkpoint"] is None else str(parameters["checkpoint"]),
+        "callbacks": [],
+        "random_state": int(state) if whole else None,
+    }
+
+
+def _from_json(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the estimator's parameters, of the types that its signature names."""
+    parameters = dict(parameters)
+    for name, kind in (("settings", Settings), ("search", Search)):
+        if parameters.get(name) is not None:
+            parameters[name] = kind(**parameters[name])
+    for name in ("operators", "guesses", "callbacks"):
+        if name in parameters:
+            parameters[name] = tuple(map(str, parameters[name]))
+    return parameters
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_set_once(
+    what: str, options: Search | Settings, default: Search | Settings, chosen: dict[str, Any]
+) -> None:
+    """Refuse an option that is set both in the estimator and in one of its objects."""
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if field.name not in chosen or value == getattr(default, field.name):
+            continue
+        if value != chosen[field.name]:
+            raise ValueError(
+                f"{field.name} is {value!r} in {what} and {chosen[field.name]!r} in the estimator. "
+                f"Set it in the estimator only: BayesianSymbolicRegressor({field.name}={value!r})."
+            )
+
+
+def _has_times(X: Any) -> bool:
+    """Tell whether a table has dates, which scikit-learn takes for nanoseconds since 1970."""
+    columns = getattr(X, "columns", ())
+    return any(np.asarray(X[name]).dtype.kind in "mM" for name in columns)
+
+
+def _name_of(y: Any) -> str | None:
+    """Return the name of a series, or of a table's only column."""
+    columns = getattr(y, "columns", None)
+    name = columns[0] if columns is not None and len(columns) == 1 else getattr(y, "name", None)
+    return None if name is None or name == "" else str(name)

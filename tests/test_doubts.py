@@ -1,0 +1,96 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.stats import norm, shapiro
+
+from pmsr.data import load_galileo, make_data
+from pmsr.doubts import (
+    doubt_evidence,
+    doubt_noise,
+    doubt_number_of_points,
+    doubt_range,
+    doubt_winner,
+)
+from pmsr.evidence import compute_evidence
+
+NORMAL = norm.ppf((np.arange(40) + 0.5) / 40)
+GOOD = compute_evidence("c0*sqrt(H)", *load_galileo("shelf"), random_seed=1)
+
+
+@pytest.mark.parametrize(
+    ("n_points", "n_parameters", "doubted"), [(4, 1, False), (3, 1, True), (6, 2, False)]
+)
+def test_two_observations_for_each_unknown_are_enough(n_points, n_parameters, doubted):
+    assert bool(doubt_number_of_points(n_points, n_parameters)) == doubted
+
+
+def test_too_few_points_are_counted():
+    [doubt] = doubt_number_of_points(7, 3)
+    assert doubt.startswith("There are 7 observations for 3 parameters and the noise level")
+
+
+def test_a_winner_must_be_three_times_as_probable_as_the_next():
+    assert doubt_winner(["a", "b", "c"], [0.3, 0.61, 0.09], 1)
+    assert not doubt_winner(["a", "b", "c"], [0.2, 0.61, 0.19], 1)
+    [doubt] = doubt_winner(["a", "b", "c"], [0.3, 0.6, 0.1], 2)
+    assert "'c' has probability 0.10, 'b' has 0.60" in doubt
+
+
+@pytest.mark.parametrize("probabilities", [[np.nan, np.nan], [1.0, 0.0], [1.0]])
+def test_without_a_rival_there_is_nothing_to_decide(probabilities):
+    assert doubt_winner(["a", "b"][: len(probabilities)], probabilities, 0) == []
+
+
+def test_normal_residuals_pass_and_outliers_do_not():
+    assert doubt_noise(NORMAL, NORMAL) == []
+    outlier = np.append(NORMAL, 9.0)
+    [doubt] = doubt_noise(outlier, outlier)
+    assert f"p = {shapiro(outlier).pvalue:.2g}" in doubt
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_the_unit_of_the_residuals_does_not_matter(scale):
+    assert doubt_noise(NORMAL * scale, NORMAL * scale) == []
+    assert doubt_noise(np.exp(NORMAL) * scale, NORMAL * scale)
+
+
+def test_rounding_errors_and_two_points_are_not_tested():
+    assert doubt_noise(1e-16 * np.exp(NORMAL), NORMAL) == []
+    assert doubt_noise(np.array([1.0, 2.0]), np.array([1.0, 2.0])) == []
+    assert doubt_noise(np.full(9, np.nan), np.ones(9)) == []
+
+
+def test_many_residuals_are_thinned_out():
+    assert doubt_noise(np.exp(np.random.default_rng(0).standard_normal(20_000)), np.ones(20_000))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, None),
+        ({"log_q": np.nan}, None),
+        ({"log_q_se": 0.6}, "its standard error is 0.60 nats"),
+        ({"pareto_k": 0.9}, "its Pareto k is 0.90, above 0.7"),
+        ({"log_q_se": 0.6, "pareto_k": 0.9}, "nats and its Pareto k"),
+        ({"failure": "singular covariance"}, "could not be weighed: singular covariance"),
+    ],
+)
+def test_unreliable_evidence_is_named(change, words):
+    doubts = doubt_evidence("c0*sqrt(H)", dataclasses.replace(GOOD, **change))
+    assert doubts == [] if words is None else words in doubts[0]
+
+
+def test_only_variables_that_count_have_a_range():
+    data = make_data([[1.0, 10.0], [2.0, 20.0]], [3.0, 4.0], names=["a", "b"])
+    points = np.array([[1.5, 99.0], [5.0, 15.0], [-7.0, 15.0]])
+    [doubt] = doubt_range(data, points, ["a"])
+    assert doubt.startswith("2 of 3 rows lie outside the data, for instance at a = -7 (the data go")
+    assert doubt_range(data, points, ["a", "b"])[0].startswith("3 of 3 rows")
+    assert doubt_range(data, points, []) == []
+
+
+def test_a_grid_over_the_data_is_no_extrapolation():
+    X = np.random.default_rng(0).uniform(0.1, 0.7, size=9)
+    data = make_data(X, X**2)
+    assert doubt_range(data, np.linspace(X.min(), X.max(), 7)[:, None], ["x0"]) == []

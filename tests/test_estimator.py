@@ -1,0 +1,457 @@
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import pmsr
+from pmsr.data import load_galileo, make_data, make_sine
+from pmsr.doubts import ResultWarning
+from pmsr.estimator import BayesianSymbolicRegressor, load
+from pmsr.evolution import run_evolution
+from pmsr.ranking import weigh_equations
+from pmsr.settings import QUICK, Search, Settings
+from pmsr.storage import HEADER
+
+SHELF = load_galileo("shelf")
+GRID = pd.DataFrame({"H": [350.0, 450.0, 900.0]})
+FEW = Search(n_finalists=3)
+TINY = {
+    "population_size": 12,
+    "generations": 2,
+    "max_complexity": 12,
+    "search": FEW,
+    "random_state": 0,
+    "verbose": False,
+}
+OPTIONS = {"operators": ("+", "*", "sqrt"), "guesses": ("c0*sqrt(H)", "c0 + c1*H")}
+quiet = pytest.mark.filterwarnings("ignore::pmsr.doubts.ResultWarning")
+
+
+def make(**options):
+    return BayesianSymbolicRegressor(**{**TINY, **options})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResultWarning)
+        return make(**OPTIONS).fit(*SHELF)
+
+
+@quiet
+def test_scikit_learn_finds_nothing_to_complain_about():
+    silent = {"on_fail": None, "on_skip": None}
+    results = check_estimator(make(generations=1, search=Search(n_finalists=2)), **silent)
+    assert len(results) > 40
+    wrong = [(r["check_name"], r["exception"]) for r in results if r["status"] != "passed"]
+    # The array API is checked only if SCIPY_ARRAY_API is set.
+    assert [name for name, _ in wrong if name != "check_array_api_input"] == [], wrong
+
+
+def test_parameters_are_plain_values_with_defaults():
+    regressor = BayesianSymbolicRegressor()
+    assert len(regressor.get_params()) <= 20
+    assert regressor.get_params()["operators"] == ("+", "-", "*", "/")
+    changed = clone(make(gamma=0.3, guesses=["c0*H"]))
+    assert changed.get_params()["gamma"] == 0.3 and changed.guesses == ["c0*H"]
+    assert regressor.set_params(generations=7).generations == 7
+
+
+@quiet
+def test_a_fit_is_the_search_with_the_same_options(fitted):
+    search = Search(
+        operators=("+", "*", "sqrt"),
+        population_size=12,
+        generations=2,
+        max_complexity=12,
+        n_finalists=3,
+    )
+    seeds = [pmsr.Equation(guess, ["H"]) for guess in OPTIONS["guesses"]]
+    found = run_evolution(make_data(*SHELF), search=search, seeds=seeds, random_seed=0)
+    log_q = {str(equation): evidence.log_q for equation, evidence in found.finalists}
+    table = fitted.equations_
+    assert dict(zip(table["equation"], table["log_q"], strict=True)) == log_q
+    assert str(fitted.best_.equation) == str(found.winner)
+    history = fitted.history_
+    assert history["generation"].to_list() == [0, 1, 2]
+    assert fitted.n_features_in_ == 1 and list(fitted.feature_names_in_) == ["H"]
+    assert fitted.result_.stopped == "generations"
+
+
+def test_the_table_has_what_was_promised(fitted):
+    promised = ["equation", "log_q", "log_q_se", "probability", "complexity", "parameters"]
+    promised += ["rmse", "latex"]
+    assert set(promised) <= set(fitted.equations_.columns)
+    assert fitted.equations_["probability"].sum() == pytest.approx(1)
+    assert set(fitted.pareto_front_.index) <= set(fitted.equations_.index)
+    assert fitted.best_.posterior.posterior.sizes["chain"] == 4
+
+
+def test_predictions_are_those_of_the_result(fitted):
+    mean, std = fitted.predict(GRID, return_std=True)
+    expected, expected_std = fitted.best_.predict(GRID, return_std=True)
+    np.testing.assert_array_equal(mean, expected)
+    np.testing.assert_array_equal(std, expected_std)
+    for kind in ("prediction", "credible"):
+        np.testing.assert_array_equal(
+            fitted.predict_interval(GRID, level=0.8, kind=kind),
+            fitted.best_.predict_interval(GRID, level=0.8, kind=kind),
+        )
+    average = fitted.predict(GRID, average=True)
+    np.testing.assert_array_equal(average, fitted.result_.predict(GRID, average=True))
+    assert fitted.predict_interval(GRID, average=True).shape == (3, 2)
+    assert fitted.score(*SHELF) > 0.9
+
+
+@quiet
+def test_another_equation_can_be_selected(fitted):
+    other = pickle.loads(pickle.dumps(fitted))
+    last = len(other.equations_) - 1
+    assert other.select(last) is other
+    assert other.best_.equation.text == other.equations_["equation"].iloc[last]
+    np.testing.assert_array_equal(other.predict(GRID), other.best_.predict(GRID))
+    assert other.select(fitted.best_.equation.text).best_.equation == fitted.best_.equation
+    with pytest.raises(ValueError, match=r"There are \d+ equations, from 0 on, got 99"):
+        other.select(99)
+
+
+@quiet
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_columns_keep_their_names(kind):
+    names = ["height (cm)", "σ", "fall time [s]"]
+    values = np.random.default_rng(0).uniform(1.0, 2.0, size=(12, 3))
+    y = 3.0 * values[:, 0] * values[:, 1] + 0.01 * values[:, 2]
+    table = pd.DataFrame(values, columns=names)
+    target = pd.Series(y, name="v [m/s]")
+    if kind == "polars":
+        table, target = pl.DataFrame(values, schema=names), pl.Series("v [m/s]", y)
+    guess = "c0*`height (cm)`*σ + c1*`fall time [s]`"
+    regressor = make(guesses=[guess], operators=("+", "*"), generations=1).fit(table, target)
+    assert list(regressor.feature_names_in_) == names
+    best = regressor.select(guess).best_
+    assert best.equation.text == "c0*`fall time [s]` + c1*σ*`height (cm)`"
+    assert best.latex() == (
+        r"\mathrm{v\ [m/s]} = c_{0} \mathrm{fall\ time\ [s]} + c_{1} \mathrm{height\ (cm)} \sigma"
+    )
+    plain = regressor.predict(table)
+    np.testing.assert_allclose(plain, y, rtol=0.01)
+    assert "height (cm)" in regressor._repr_html_()
+    with pytest.raises(ValueError, match="feature names"):
+        regressor.predict(table[[names[1], names[0], names[2]]])
+
+
+@quiet
+def test_arrays_have_numbered_variables():
+    X, y = make_sine(12, random_seed=0)
+    regressor = make().fit(X.to_numpy(), y.to_numpy())
+    assert not hasattr(regressor, "feature_names_in_")
+    assert regressor.result_.data.names == ("x0",) and regressor.best_.target == "y"
+
+
+@quiet
+def test_pipelines_cross_validation_and_searches_for_parameters_work():
+    X, y = make_sine(20, random_seed=0)
+    pipeline = make_pipeline(StandardScaler(), make(generations=1))
+    scores = cross_val_score(pipeline, X, y, cv=2)
+    assert scores.shape == (2,) and np.isfinite(scores).all()
+    choice = GridSearchCV(make(generations=1), {"max_complexity": [5, 8]}, cv=2).fit(X, y)
+    assert choice.best_params_["max_complexity"] in (5, 8)
+
+
+@quiet
+def test_seeds_repeat_a_fit():
+    def table(state):
+        return make(random_state=state, generations=1).fit(*SHELF).equations_
+
+    pd.testing.assert_frame_equal(table(3), table(np.int64(3)))
+    pd.testing.assert_frame_equal(table(np.random.RandomState(3)), table(np.random.RandomState(3)))
+    pd.testing.assert_frame_equal(table(np.random.default_rng(3)), table(np.random.default_rng(3)))
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    assert not table(None).equals(table(None))
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+@quiet
+def test_the_conventional_search_is_ranked_by_error():
+    regressor = make(fitness="rmse").fit(*SHELF)
+    assert regressor.equations_["rmse"].is_monotonic_increasing
+    assert regressor.best_.equation.text == regressor.equations_["equation"].iloc[0]
+    assert regressor.predict(GRID).shape == (3,)
+
+
+@quiet
+def test_the_best_is_the_parsimonious_one_or_the_maximum():
+    best = make(model_selection="best", **OPTIONS).fit(*SHELF)
+    assert best.result_.chosen == 0
+    simple = make(**OPTIONS).fit(*SHELF)
+    assert simple.best_.equation.complexity <= best.best_.equation.complexity
+
+
+@quiet
+def test_gamma_of_ohagan_is_one_number_for_all():
+    regressor = make(gamma="ohagan", max_parameters=2).fit(*SHELF)
+    assert {one.evidence.gamma for one in regressor.result_.equations} == {4 / 5}
+    with pytest.raises(ValueError, match=r'gamma="ohagan" depends on .*Set max_parameters'):
+        make(gamma="ohagan").fit(*SHELF)
+
+
+@quiet
+def test_options_of_the_evidence_are_passed_on():
+    from dataclasses import replace
+
+    regressor = make(settings=replace(QUICK, sigma_prior="log-flat")).fit(*SHELF)
+    assert regressor.result_.settings.sigma_prior == "log-flat"
+    best = regressor.best_
+    assert best.posterior.posterior.attrs["sigma_prior"] == "log-flat"
+
+
+@quiet
+def test_callbacks_may_end_the_search():
+    seen = []
+
+    def stop(generation):
+        seen.append(generation.number)
+        return generation.number == 1
+
+    regressor = make(callbacks=[stop], generations=50).fit(*SHELF)
+    assert seen == [1] and regressor.result_.stopped == "callback"
+
+
+@quiet
+def test_ctrl_c_keeps_what_was_found():
+    def interrupt(generation):
+        raise KeyboardInterrupt
+
+    regressor = make(callbacks=[interrupt], generations=50).fit(*SHELF)
+    assert regressor.result_.stopped == "interrupted" and len(regressor.equations_) > 0
+
+
+@quiet
+def test_time_is_kept():
+    started = time.monotonic()
+    regressor = make(generations=10**6, max_time=1.0, max_complexity=20).fit(*SHELF)
+    assert regressor.result_.stopped == "max_time"
+    assert time.monotonic() - started < 3.0
+
+
+@quiet
+@pytest.mark.parametrize("seed", [5, None])
+def test_a_fit_goes_on_from_its_checkpoint(tmp_path, seed):
+    path = tmp_path / "run.npz"
+    make(checkpoint=path, random_state=seed, generations=2).fit(*SHELF)
+    assert path.exists()
+    resumed = make(checkpoint=str(path), random_state=seed, generations=4).fit(*SHELF)
+    whole = make(random_state=0 if seed is None else seed, generations=4).fit(*SHELF)
+    assert resumed.history_["generation"].to_list() == [0, 1, 2, 3, 4]
+    pd.testing.assert_frame_equal(resumed.equations_, whole.equations_)
+
+
+RUN_UNTIL_KILLED = """
+import sys
+import pmsr, pmsr.evolution
+pmsr.evolution.SAVE_SECONDS = 0.0
+pmsr.BayesianSymbolicRegressor(
+    population_size=12, generations=100_000, max_complexity=12, random_state=3, verbose=False,
+    checkpoint=sys.argv[1],
+).fit(*pmsr.load_galileo("shelf"))
+"""
+
+
+@quiet
+@pytest.mark.slow
+def test_a_killed_fit_goes_on(tmp_path):
+    path = tmp_path / "run.npz"
+    process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", RUN_UNTIL_KILLED, str(path)])
+    for _ in range(600):
+        time.sleep(0.1)
+        if path.exists():
+            break
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    first = make(random_state=3, generations=0, checkpoint=path, search=None).fit(*SHELF)
+    reached = int(first.history_["generation"].iloc[-1])
+    assert reached >= 1
+
+
+@quiet
+def test_a_loaded_estimator_is_the_one_that_was_saved(fitted, tmp_path):
+    original = pickle.loads(pickle.dumps(fitted)).select(1)
+    original.save(tmp_path / "saved")
+    loaded = pmsr.load(tmp_path / "saved")
+    assert isinstance(loaded, BayesianSymbolicRegressor)
+    for average in (False, True):
+        np.testing.assert_array_equal(
+            loaded.predict(GRID, average=average), original.predict(GRID, average=average)
+        )
+        np.testing.assert_array_equal(
+            loaded.predict_interval(GRID, average=average),
+            original.predict_interval(GRID, average=average),
+        )
+    pd.testing.assert_frame_equal(loaded.equations_, original.equations_, check_exact=True)
+    pd.testing.assert_frame_equal(loaded.history_, original.history_, check_exact=True)
+    assert loaded.get_params() == original.get_params()
+    assert list(loaded.feature_names_in_) == ["H"] and loaded.n_features_in_ == 1
+    assert str(loaded.best_.equation) == str(original.best_.equation)
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again" / HEADER).read_text() == (tmp_path / "saved" / HEADER).read_text()
+
+
+@quiet
+def test_every_parameter_can_be_saved(tmp_path):
+    regressor = make(
+        operators=["+", "*"],
+        generations=np.int64(1),
+        random_state=np.random.RandomState(0),
+        settings=QUICK,
+        guesses=[pmsr.Equation("c0*x0", ["x0"])],
+        callbacks=[lambda generation: None],
+        n_jobs=1,
+    ).fit(SHELF[0].to_numpy(), SHELF[1])
+    regressor.save(tmp_path / "saved")
+    loaded = load(tmp_path / "saved")
+    assert not hasattr(loaded, "feature_names_in_")
+    assert loaded.random_state is None and loaded.callbacks == ()
+    assert loaded.guesses == ("c0*x0",) and loaded.settings == QUICK and loaded.search == FEW
+    np.testing.assert_array_equal(
+        loaded.predict(GRID.to_numpy()), regressor.predict(GRID.to_numpy())
+    )
+    loaded.fit(SHELF[0].to_numpy(), SHELF[1])
+
+
+def test_a_comparison_can_be_loaded_too(tmp_path):
+    result = weigh_equations(["c0*H", "c0"], *SHELF, settings=Settings(), random_seed=1)
+    result.save(tmp_path)
+    np.testing.assert_array_equal(load(tmp_path).predict(GRID), result.predict(GRID))
+
+
+@pytest.mark.parametrize(
+    "about",
+    [{}, [], "x", 3, {"parameters": {"evil": 1}, "named": True}, {"parameters": None, "named": 1}],
+)
+def test_a_broken_estimator_is_refused(fitted, tmp_path, about):
+    fitted.save(tmp_path)
+    header = json.loads((tmp_path / HEADER).read_text())
+    (tmp_path / HEADER).write_text(json.dumps({**header, "estimator": about}))
+    if about in ({}, []):
+        assert load(tmp_path).get_params() == BayesianSymbolicRegressor().get_params()
+        return
+    with pytest.raises(ValueError, match="is damaged, or is not a result of pmsr"):
+        load(tmp_path)
+
+
+def test_doubts_are_issued_as_warnings_of_our_kind():
+    x = np.linspace(1.0, 2.0, 30)
+    outlier = 3.0 * (np.arange(30) == 7)
+    with pytest.warns(ResultWarning) as seen:
+        regressor = make(operators=("+", "*")).fit(x[:, None], x + outlier)
+    assert [str(one.message) for one in seen] == regressor.warnings_
+    assert any("do not look normal" in doubt for doubt in regressor.warnings_)
+    assert seen[0].filename == __file__
+
+
+def test_predictions_outside_the_data_are_doubted(fitted):
+    for method in (fitted.predict, fitted.predict_interval):
+        with pytest.warns(ResultWarning, match="1 of 1 rows lie outside the data") as seen:
+            method(pd.DataFrame({"H": [5000.0]}))
+        assert seen[0].filename == __file__
+
+
+def test_notebooks_show_the_equation(fitted):
+    bundle = fitted._repr_mimebundle_()
+    assert bundle["text/html"] == fitted.result_._repr_html_() == fitted._repr_html_()
+    assert bundle["text/latex"] == fitted.best_._repr_latex_()
+    assert str(fitted.best_) in bundle["text/plain"]
+    assert "BayesianSymbolicRegressor" in make()._repr_html_()
+    assert "BayesianSymbolicRegressor" in make()._repr_mimebundle_()["text/plain"]
+
+
+@pytest.mark.parametrize("name", ["equations_", "best_", "pareto_front_", "history_", "warnings_"])
+def test_nothing_is_known_before_a_fit(name):
+    assert not hasattr(make(), name)
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        getattr(make(), name)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_interval"])
+def test_nothing_is_predicted_before_a_fit(method):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        getattr(make(), method)(GRID)
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        make().save("nowhere")
+
+
+X, Y = SHELF
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((X.assign(H=np.nan), Y), r"Column 'H' of X: missing value \(NaN\) in row 0"),
+        ((X.assign(H=np.inf), Y), "Column 'H' of X: infinite value in row 0"),
+        ((X, Y.where(Y > 1000)), r"Target 'D': missing value \(NaN\) in row 4"),
+        ((X, 0 * Y + 3), "The target 'D' is constant within rounding, 3"),
+        ((X[:1], Y[:1]), "At least two rows are needed, got 1"),
+        ((X.to_numpy()[:1], Y[:1]), r"Found array with 1 sample\(s\)"),
+        ((X.assign(H=list("abcde")), Y), "Column 'H' of X: values must be numbers"),
+        (([["a"], ["b"]], [1, 2]), "Column 'x0' of X: values must be numbers"),
+        ((X, list("abcde")), "Target 'y': values must be numbers"),
+        ((X["H"].to_numpy(), Y), "Expected 2D array, got 1D array"),
+        ((X, Y[:3]), "must have the same number of rows, got 5 and 3"),
+        ((X, np.column_stack([Y, Y])), "y must have one column, got 2"),
+        ((X, Y.iloc[::-1]), "the same index in a different order"),
+        ((pd.concat([X, X], axis=1), Y), "Names of variables must differ, got 'H' twice"),
+        ((X.assign(D=Y), Y), "The target 'D' is also a variable"),
+        ((X * 1e150, Y), r"Column 'H' must have a magnitude between .*Change its unit"),
+        ((X, Y * 1e150), r"The target 'D' must have a magnitude between .*Change its unit"),
+        ((X.assign(H=pd.date_range("2020", "2024", 5)), Y), "values must be numbers, got datetime"),
+        ((pl.DataFrame({"a": [1.0, None, 3.0, 4.0, 5.0]}), Y), "Column 'a' of X: missing value"),
+    ],
+)
+def test_bad_data_are_refused_with_the_place(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make().fit(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"operators": ("+", "cosh")}, r"Unknown operator 'cosh'\. Available: "),
+        ({"operators": "+"}, "operators must be a sequence of names"),
+        ({"population_size": 13}, "population_size must be even and at least 4, got 13"),
+        ({"generations": -1}, "generations must be an integer of at least 0, got -1"),
+        ({"max_time": 0}, "max_time must be positive, got 0"),
+        ({"fitness": "mse"}, r"Unknown fitness 'mse'\. Available: evidence, rmse"),
+        ({"gamma": 2}, r"gamma must be in \(0, 1\), got 2"),
+        ({"noise": "cauchy"}, "Unknown noise 'cauchy'"),
+        ({"model_selection": "aic"}, r"Unknown model_selection 'aic'\. Available: parsimonious"),
+        ({"guesses": "c0*H"}, "guesses must be a list of equations, got 'c0"),
+        ({"guesses": ["c0*Q"]}, "Unknown name 'Q'"),
+        ({"guesses": ["sqrt(H)"]}, "needs the operator 'sqrt', which is not among"),
+        ({"settings": {"gamma": 0.5}}, "settings must be a Settings object, got dict"),
+        ({"settings": Settings(gamma=0.5)}, r"gamma is 0\.5 in settings and 'paper' in the estim"),
+        ({"search": {}}, "search must be a Search object, got dict"),
+        ({"search": Search(generations=5)}, r"Set it in the estimator only: .*\(generations=5\)"),
+        ({"callbacks": 3}, "callbacks must be a list of functions, got 3"),
+        ({"random_state": -1}, "random_state must be an integer of at least 0"),
+        ({"random_state": "x"}, "random_state must be an integer of at least 0"),
+    ],
+)
+def test_bad_parameters_are_refused_with_a_way_out(options, message):
+    with pytest.raises(ValueError, match=message):
+        make(**options).fit(*SHELF)
