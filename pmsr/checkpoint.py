@@ -1,20 +1,41 @@
 """A run's state on disk: one npz file with JSON inside, written atomically, never pickled."""
 
+import io
 import json
 import os
+import zlib
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pmsr.data import Data
 from pmsr.genome import Genome
+from pmsr.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
 from pmsr.settings import Search, Settings
 
 FORMAT = 1
+MAX_RATIO = 200  # of a checkpoint's contents to its file
+# What reading a file that somebody tampered with can raise.
+_BROKEN = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    BadZipFile,
+    EOFError,
+    MemoryError,
+    NotImplementedError,
+    RecursionError,
+    RuntimeError,
+    zlib.error,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +86,8 @@ def save_state(
     rows = np.stack([genome.rows for genome in state.genomes])
     path = Path(path)
     temporary = path.with_name(path.name + ".part")
-    with temporary.open("wb") as file:
+    temporary.unlink(missing_ok=True)
+    with temporary.open("xb") as file:
         np.savez_compressed(file, header=text, rows=rows)
         file.flush()
         os.fsync(file.fileno())
@@ -82,39 +104,130 @@ def load_state(
     ValueError
         If the file is not a checkpoint, has another format, or belongs to another run.
     """
+    header, rows = _read(path)
     try:
-        # An open stream: np.load leaves a file that is no archive open.
-        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+        if header["fingerprint"] != _fingerprint(data, search, settings, seed):
+            raise _Foreign
+        return _check_state(header, rows, search, len(data.names))
+    except _Foreign:
+        raise ValueError(
+            f"{path} belongs to other data, options or seed. Resume with those it was made "
+            "with, or choose another file."
+        ) from None
+    except _BROKEN as error:
+        raise ValueError(f"{path} is not a checkpoint of pmsr, or is damaged: {error}.") from error
+
+
+def read_progress(path: str | Path) -> tuple[int, float]:
+    """Return how many generations and seconds a search has done.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a checkpoint, or has another format.
+    """
+    header, _ = _read(path)
+    try:
+        return _count(header["generation"]), _seconds(header["elapsed"])
+    except _BROKEN as error:
+        raise ValueError(f"{path} is not a checkpoint of pmsr, or is damaged: {error}.") from error
+
+
+class _Foreign(Exception):
+    """A checkpoint of another run."""
+
+
+def _read(path: str | Path) -> tuple[dict[str, Any], NDArray[Any]]:
+    """Read the header and the population, without looking into either."""
+    try:
+        contents = Path(path).read_bytes()
+        with ZipFile(io.BytesIO(contents)) as archive:
+            # Ours shrink to a tenth or so: what unfolds to much more is not ours.
+            if sum(m.file_size for m in archive.infolist()) > MAX_RATIO * len(contents):
+                raise ValueError("it unfolds to more than a checkpoint does")
+        with np.load(io.BytesIO(contents), allow_pickle=False) as file:
             header = json.loads(file["header"].tobytes().decode())
             rows = file["rows"]
-    except (OSError, ValueError, KeyError, TypeError, BadZipFile, EOFError) as error:
+    except _BROKEN as error:
         raise ValueError(f"{path} is not a checkpoint of pmsr, or is damaged: {error}.") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else None
         raise ValueError(
             f"{path} has checkpoint format {found!r}, this version of pmsr reads {FORMAT}."
         )
-    if header["fingerprint"] != _fingerprint(data, search, settings, seed):
-        raise ValueError(
-            f"{path} belongs to other data, options or seed. Resume with those it was made "
-            "with, or choose another file."
-        )
-    if rows.ndim != 3 or rows.shape[1:] != (search.max_complexity, 3) or rows.dtype != np.int32:
-        raise ValueError(f"{path} holds a population of shape {rows.shape}: it is damaged.")
-    genomes = [
-        Genome(np.ascontiguousarray(row), tuple(literals), search.share_parameters)
-        for row, literals in zip(rows, header["literals"], strict=True)
-    ]
+    return header, rows
+
+
+def _check_state(
+    header: dict[str, Any], rows: NDArray[Any], search: Search, n_variables: int
+) -> State:
+    """Return the state in a header, all of whose parts fit together."""
+    shape = (search.population_size, search.max_complexity, 3)
+    if rows.shape != shape or rows.dtype != np.int32:
+        raise ValueError(f"a population of shape {rows.shape}")
+    literals = [tuple(map(float, numbers)) for numbers in header["literals"]]
+    for graph, numbers in zip(rows, literals, strict=True):
+        _check_graph(graph, len(numbers), n_variables)
+    keys = list(map(_text, header["keys"]))
+    candidates = [_check_candidate(candidate) for candidate in header["candidates"]]
+    if not set(keys) <= {candidate["key"] for candidate in candidates} or len(keys) != len(rows):
+        raise ValueError("its population is not among its equations")
+    # NumPy's own setter refuses a state that is not one.
+    np.random.default_rng().bit_generator.state = header["rng_state"]
+    history = [{_text(name): value for name, value in r.items()} for r in header["history"]]
     return State(
-        generation=header["generation"],
-        last_improvement=header["last_improvement"],
-        elapsed=header["elapsed"],
+        generation=_count(header["generation"]),
+        last_improvement=_count(header["last_improvement"]),
+        elapsed=_seconds(header["elapsed"]),
         rng_state=header["rng_state"],
-        genomes=genomes,
-        keys=header["keys"],
-        candidates=header["candidates"],
-        history=header["history"],
+        genomes=[
+            Genome(np.ascontiguousarray(graph), numbers, search.share_parameters)
+            for graph, numbers in zip(rows, literals, strict=True)
+        ],
+        keys=keys,
+        candidates=candidates,
+        history=history,
     )
+
+
+def _check_graph(rows: NDArray[np.int32], n_literals: int, n_variables: int) -> None:
+    """Refuse a graph whose rows refer to anything but earlier rows, variables and literals."""
+    n_codes = FIRST_OPERATOR + len(OPERATORS)
+    for place, (code, a, b) in enumerate(rows.tolist()):
+        if code == PARAMETER:
+            continue
+        limit = {VARIABLE: n_variables, LITERAL: n_literals}.get(code, place)
+        in_order = 0 <= a < limit and (code <= POWER or 0 <= b < place)
+        if not 0 <= code < n_codes or not in_order:
+            raise ValueError(f"row {place} of a graph refers to {a} and {b}")
+
+
+def _check_candidate(record: dict[str, Any]) -> dict[str, Any]:
+    failure = record["failure"]
+    return {
+        "key": _text(record["key"]),
+        **{name: float(record[name]) for name in ("score", "log_q", "log_q_se", "rmse")},
+        **{name: _count(record[name]) for name in ("n_parameters", "complexity")},
+        "failure": None if failure is None else _text(failure),
+    }
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected text, got {value!r}")
+    return value
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"expected a whole number, got {value!r}")
+    return value
+
+
+def _seconds(value: object) -> float:
+    if not isinstance(value, int | float) or not 0.0 <= value < 1e12:
+        raise ValueError(f"expected seconds, got {value!r}")
+    return float(value)
 
 
 def _fingerprint(data: Data, search: Search, settings: Settings, seed: int) -> str:

@@ -47,7 +47,7 @@ class Data:
         """
         for name in names:
             if name not in self.names:
-                raise ValueError(f"There is no variable {name!r}.{_suggest(name, self.names)}")
+                raise ValueError(f"There is no variable {name!r}.{suggest(name, self.names)}")
         columns = [self.names.index(name) for name in names]
         return replace(self, X=np.ascontiguousarray(self.X[:, columns]), names=tuple(names))
 
@@ -307,12 +307,13 @@ def _match_columns(found: Sequence[str], names: Sequence[str], others: bool) -> 
     missing = [name for name in names if name not in found]
     unknown = [name for name in found if name not in names]
     if missing:
-        raise ValueError(f"X lacks the column {missing[0]!r}.{_suggest(missing[0], found)}")
+        raise ValueError(f"X lacks the column {missing[0]!r}.{suggest(missing[0], found)}")
     if unknown and not others:
         raise ValueError(f"X has the unknown column {unknown[0]!r}. Use X[{list(names)!r}].")
 
 
-def _suggest(name: str, available: Sequence[str]) -> str:
+def suggest(name: str, available: Sequence[str]) -> str:
+    """Return the end of an error about an unknown name: the closest one, or all there are."""
     close = get_close_matches(name, available, n=1)
     return f" Did you mean {close[0]!r}?" if close else f" Available: {', '.join(available)}."
 

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.data import Data
@@ -17,6 +18,8 @@ LEAST_PER_PARAMETER = 2.0  # observations for each parameter, the noise level in
 CLEARLY = 3.0  # how many times more probable than the next a clear winner is
 LEAST_P = 0.05  # of the test for normal residuals
 MAX_PARETO_K, MAX_LOG_Q_SE = 0.7, 0.5
+MIN_ESS = 400.0  # below, ArviZ's authors mistrust means and intervals
+MAX_R_HAT = 1.01
 
 
 class ResultWarning(UserWarning):
@@ -51,8 +54,22 @@ def doubt_number_of_points(n_points: int, n_parameters: int) -> list[str]:
     ]
 
 
-def doubt_winner(texts: Sequence[str], probabilities: Sequence[float], winner: int) -> list[str]:
+def doubt_winner(
+    texts: Sequence[str],
+    probabilities: Sequence[float],
+    winner: int,
+    prior_sensitivity: float = 0.0,
+) -> list[str]:
     """Say whether the winner is not clearly more probable than the strongest of the others.
+
+    Parameters
+    ----------
+    texts, probabilities
+        The equations.
+    winner
+        Place of the one that is put forward.
+    prior_sensitivity
+        By how many nats its log q would change if the bounds of the prior were halved.
 
     Examples
     --------
@@ -60,18 +77,28 @@ def doubt_winner(texts: Sequence[str], probabilities: Sequence[float], winner: i
     []
     >>> print(doubt_winner(["c0*x", "c0"], [0.6, 0.4], 0)[0][:71])
     The data do not decide: 'c0*x' has probability 0.60, 'c0' has 0.40. Com
+    >>> print(doubt_winner(["c0*x", "c0"], [0.9, 0.1], 0, 3.0)[0][:71])
+    Halving the bounds of the prior would change the log q of 'c0*x' by 3 n
     """
     others = [k for k in range(len(texts)) if k != winner and probabilities[k] > 0.0]
     if not others or not np.isfinite(probabilities[winner]):
         return []
     rival = max(others, key=lambda k: probabilities[k])
-    if probabilities[winner] >= CLEARLY * probabilities[rival]:
-        return []
-    return [
-        f"The data do not decide: {texts[winner]!r} has probability {probabilities[winner]:.2f}, "
-        f"{texts[rival]!r} has {probabilities[rival]:.2f}. Compare their predictions, average over "
-        "all with predict(X, average=True), or measure where they differ."
-    ]
+    if probabilities[winner] < CLEARLY * probabilities[rival]:
+        return [
+            f"The data do not decide: {texts[winner]!r} has probability "
+            f"{probabilities[winner]:.2f}, {texts[rival]!r} has {probabilities[rival]:.2f}. "
+            "Compare their predictions, average over all of them (average=True, or --average), "
+            "or measure where they differ."
+        ]
+    lead = float(np.log(probabilities[winner] / probabilities[rival]))
+    if lead < abs(prior_sensitivity) < np.inf:
+        return [
+            f"Halving the bounds of the prior would change the log q of {texts[winner]!r} by "
+            f"{abs(prior_sensitivity):.2g} nats, more than it is ahead of {texts[rival]!r} "
+            f"({lead:.2g}). Take the two for equally good, or measure where they differ."
+        ]
+    return []
 
 
 def doubt_noise(residuals: Floats, y: Floats) -> list[str]:
@@ -121,6 +148,54 @@ def doubt_evidence(text: str, evidence: Evidence) -> list[str]:
     return [
         f"log q of {text!r} is unreliable: {' and '.join(reasons)}. Weigh it again with "
         "pmsr.compare and settings=pmsr.Settings(n_draws=64000, n_particles=4000, n_replicates=8)."
+    ]
+
+
+def doubt_sampling(parameters: pd.DataFrame) -> list[str]:
+    """Say whether a posterior was sampled too little.
+
+    Parameters
+    ----------
+    parameters
+        From :func:`pmsr.diagnostics.summarise_parameters`.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"ess": [50.0], "r_hat": [1.0]}, index=["c0"])
+    >>> print(doubt_sampling(table)[0][:67])
+    Few independent draws of c0 (effective sample size 50, wanted 400):
+    """
+    doubts = []
+    few = parameters.index[parameters["ess"] < MIN_ESS]
+    if len(few):
+        doubts.append(
+            f"Few independent draws of {', '.join(map(str, few))} (effective sample size "
+            f"{parameters['ess'].min():.0f}, wanted {MIN_ESS:.0f}): sample more for the intervals."
+        )
+    apart = parameters.index[parameters["r_hat"] > MAX_R_HAT]
+    if len(apart):
+        doubts.append(
+            f"The chains disagree about {', '.join(map(str, apart))} (R-hat "
+            f"{parameters['r_hat'].max():.2f}): sample more, or look for several minima."
+        )
+    return doubts
+
+
+def doubt_failures(n_failed: int | None, n_candidates: int | None) -> list[str]:
+    """Say whether most of the equations that a search met could not be weighed.
+
+    Examples
+    --------
+    >>> doubt_failures(10, 100)
+    []
+    >>> len(doubt_failures(80, 100))
+    1
+    """
+    if not n_candidates or n_failed is None or n_failed <= 0.5 * n_candidates:
+        return []
+    return [
+        f"{n_failed / n_candidates:.0%} of the equations that the search met could not be "
+        "weighed. Other operators, or scaled variables, may leave more of them."
     ]
 
 

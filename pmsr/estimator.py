@@ -15,6 +15,7 @@ from pmsr.doubts import warn
 from pmsr.evolution import run_evolution
 from pmsr.expression import Equation
 from pmsr.fitted import FittedEquation, Kind
+from pmsr.prediction import check_level
 from pmsr.result import Result, decode_result, from_evolution
 from pmsr.settings import QUICK, Search, Settings, check_settings
 from pmsr.storage import BROKEN, damaged, read_folder
@@ -383,21 +384,53 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.result_ = self._fitted().select(which)
         return self
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, others: bool = False) -> None:
         """Save the fitted estimator to a folder; :func:`pmsr.load` reads it.
 
-        The folder holds ``result.json`` and an npz file with the data and all posteriors; nothing
-        is pickled. A ``random_state`` that is no integer, and ``callbacks``, are not saved.
+        The folder holds ``result.json`` and an npz file with the data and posteriors; nothing is
+        pickled. A ``random_state`` that is no integer, and ``callbacks``, are not saved.
+
+        Parameters
+        ----------
+        path
+            The folder, made if need be. An older result in it is replaced.
+        others
+            Whether the folder may hold other files at first.
         """
         self._fitted().save(
             path,
             {
                 "estimator": {
-                    "parameters": _to_json(self.get_params(deep=False)),
+                    "parameters": parameters_to_json(self.get_params(deep=False)),
                     "named": hasattr(self, "feature_names_in_"),
                 }
             },
+            others=others,
         )
+
+    def report(self, path: str | Path, *, level: float = 0.95, title: str = "") -> Path:
+        """Write the result as one HTML page, for colleagues.
+
+        Parameters
+        ----------
+        path
+            The file; an older one is replaced.
+        level
+            Probability of the intervals.
+        title
+            Heading of the page.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        # Matplotlib is not loaded before it is needed.
+        from pmsr.content import gather_content
+        from pmsr.report import write_report
+
+        content = gather_content(self._fitted(), level=check_level(level), title=title)
+        return write_report(path, content)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn's checks that a search with a tiny budget may predict poorly."""
@@ -447,7 +480,7 @@ def load(path: str | Path) -> BayesianSymbolicRegressor:
     result = decode_result(path, header, arrays)
     try:
         about = header.get("estimator") or {"parameters": {}, "named": True}
-        estimator = BayesianSymbolicRegressor(**_from_json(about["parameters"]))
+        estimator = BayesianSymbolicRegressor(**parameters_from_json(about["parameters"]))
         named = bool(about["named"])
     except BROKEN as error:
         raise damaged(path, error) from None
@@ -458,7 +491,7 @@ def load(path: str | Path) -> BayesianSymbolicRegressor:
     return estimator
 
 
-def _to_json(parameters: dict[str, Any]) -> dict[str, Any]:
+def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the estimator's parameters as JSON knows them."""
     state = parameters["random_state"]
     whole = isinstance(state, int | np.integer) and not isinstance(state, bool)
@@ -477,7 +510,7 @@ def _to_json(parameters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _from_json(parameters: dict[str, Any]) -> dict[str, Any]:
+def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the estimator's parameters, of the types that its signature names."""
     parameters = dict(parameters)
     for name, kind in (("settings", Settings), ("search", Search)):

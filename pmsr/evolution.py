@@ -93,6 +93,8 @@ class Evolution:
     fitness
         ``"evidence"`` or ``"rmse"``; the conventional search does not weigh its finalists, whose
         ``log_q`` is NaN.
+    n_failed
+        How many of the equations seen could not be weighed.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -102,6 +104,7 @@ class Evolution:
     n_candidates: int
     stopped: str
     fitness: str = "evidence"
+    n_failed: int = 0
 
     @property
     def winner(self) -> Equation:
@@ -442,7 +445,8 @@ class _Run:
         try:
             while (reason := self._end()) is None:
                 if not self.step():
-                    return "max_time"
+                    reason = "max_time"
+                    break
                 show()
                 if checkpoint is not None and time.monotonic() - last_saved > SAVE_SECONDS:
                     save_state(
@@ -701,6 +705,7 @@ class _Run:
             self.n_weighed,
             stopped,
             self.search.fitness,
+            sum(c.failure is not None for c in self.archive.candidates.values()),
         )
 
 

@@ -15,6 +15,7 @@ from pmsr.algebra import real_symbol, settle
 from pmsr.expression import Equation, latex_name
 
 DIGITS = 4  # of a number that stands in an equation
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def plus_minus(mean: float, deviation: float) -> str:
@@ -22,13 +23,19 @@ def plus_minus(mean: float, deviation: float) -> str:
 
     Examples
     --------
-    >>> plus_minus(47.0889, 0.4968), plus_minus(1234.5, 320.0), plus_minus(1.5e-19, 2e-21)
-    ('47.09 ± 0.50', '1234 ± 320', '1.5e-19 ± 2e-21')
+    >>> plus_minus(47.0889, 0.4968), plus_minus(1234.5, 320.0), plus_minus(-1.5e-19, 2e-21)
+    ('47.09 ± 0.50', '1234 ± 320', '(-1.500 ± 0.020)e-19')
+    >>> plus_minus(2.0, 0.0)
+    '2'
     """
-    if not 1e-6 < deviation < 1e6:
-        return f"{mean:.4g} ± {deviation:.2g}"
-    digits = max(0, 1 - math.floor(math.log10(deviation)))
-    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+    if not math.isfinite(mean) or not 0.0 < deviation < math.inf:
+        return f"{mean:.{DIGITS}g}"
+    exponent = math.floor(math.log10(max(abs(mean), deviation)))
+    scale = exponent if not -4 < exponent < 6 else 0
+    mean, deviation = mean / 10.0**scale, deviation / 10.0**scale
+    digits = min(12, max(0, 1 - math.floor(math.log10(deviation))))
+    text = f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+    return f"({text})e{scale}" if scale else text
 
 
 def latex_number(text: str) -> str:
@@ -36,11 +43,27 @@ def latex_number(text: str) -> str:
 
     Examples
     --------
-    >>> print(latex_number("1.5e-19 ± 2e-21"))
-    1.5 \times 10^{-19} \pm 2 \times 10^{-21}
+    >>> print(latex_number("(1.50 ± 0.02)e-19"))
+    (1.50 \pm 0.02) \times 10^{-19}
     """
     text = re.sub(r"e([+-]?)0*(\d+)", lambda m: rf" \times 10^{{{m[1].strip('+')}{m[2]}}}", text)
     return text.replace("±", r"\pm")
+
+
+def typeset(text: str) -> str:
+    """Write numbers in a text as in print: a true minus, and powers of ten.
+
+    Examples
+    --------
+    >>> typeset("-2.5e+09"), typeset("(-1.500 ± 0.020)e-19"), typeset("nan")
+    ('−2.5 × 10⁹', '(−1.500 ± 0.020) × 10⁻¹⁹', '–')
+    """
+    text = re.sub(r"(?<=[\d)])e[+]?(-?)0*(\d+)", _ten_to, text)
+    return text.replace("-", "−").replace("nan", "–").replace("inf", "∞")
+
+
+def _ten_to(match: re.Match[str]) -> str:
+    return " × 10" + (match[1] + match[2]).translate(_SUPERSCRIPTS)
 
 
 def latex_with_numbers(equation: Equation, theta: NDArray[Any]) -> str:

@@ -2,10 +2,7 @@
 
 import base64
 import math
-import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,11 +13,14 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from pmsr import __version__
+from pmsr.content import ReportContent
 from pmsr.data import Data
-from pmsr.diagnostics import describe_doubts, normality, summarise_parameters
+from pmsr.diagnostics import normality, summarise_parameters
+from pmsr.doubts import doubt_failures, doubt_sampling
 from pmsr.expression import Equation
 from pmsr.grammar import without_quotes
 from pmsr.mathml import name_to_mathml, to_mathml
+from pmsr.notation import plus_minus, typeset
 from pmsr.plots import (
     plot_fit,
     plot_front,
@@ -32,13 +32,12 @@ from pmsr.plots import (
     plot_residuals,
     to_svg,
 )
+from pmsr.storage import write_file
 
 Floats = NDArray[np.float64]
 
 N_ROWS = 25  # equations that are shown at once; the others unfold
 MAX_GRAPH = 40  # nodes of a graph that can still be read
-LIBRARIES = ("pymc", "pytensor", "arviz", "sympy", "scipy", "numpy", "deap")
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 PAPER = {
     "authors": "G. F. Bomarito, P. E. Leser, N. C. M. Strauss, K. M. Garbrecht and "
@@ -55,92 +54,6 @@ SOFTWARE = {
     "title": "pmsr: symbolic regression that weighs equations by their Bayesian evidence",
     "version": __version__,
 }
-
-
-def find_versions() -> dict[str, str]:
-    """Return the versions of Python, of pmsr and of the libraries that the numbers depend on.
-
-    Examples
-    --------
-    >>> list(find_versions())[:3]
-    ['pmsr', 'Python', 'pymc']
-    """
-    found = {"pmsr": __version__, "Python": platform.python_version()}
-    return found | {name: version(name) for name in LIBRARIES}
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ReportContent:
-    """What a report shows; nothing in it is computed anew but the diagnostics.
-
-    Parameters
-    ----------
-    data
-        The measurements.
-    equations
-        The equations of the table, under the names of its index.
-    table
-        Equations and their evidence, best first, with the columns of :func:`pmsr.compare`. The
-        ``log_q`` of a conventional search may be NaN: the report then speaks of errors.
-    winner
-        Name of the equation that is put forward; None if none could be weighed.
-    posterior
-        ArviZ data of the winner, from :func:`pmsr.sample_posterior`; None leaves the parameters
-        and their pictures out.
-    prediction
-        What :func:`pmsr.predict` returned for the rows of the data; None leaves the residuals out.
-    grid, grid_prediction
-        For data of one variable: values of it, shape (n,), and what :func:`pmsr.predict` returned
-        for them. Otherwise, or if None, predictions are drawn against observations.
-    level
-        Probability of all intervals, that of the predictions.
-    history
-        One row a generation, see :func:`pmsr.plots.plot_history`; None for a mere comparison.
-    n_candidates, n_failed
-        Distinct equations that the search has met, and how many could not be weighed; None if
-        unknown.
-    settings
-        Options by name, in the order in which they are to be read.
-    warnings
-        Sentences for the reader, besides those that the diagnostics find.
-    title, source
-        Heading, and where the data come from, such as the name of a file.
-    created, command
-        When, and how to do it again: a command line, or a call. Both are shown as they are.
-    versions
-        Names and versions of the software.
-    """
-
-    data: Data
-    equations: Mapping[str, Equation]
-    table: pd.DataFrame
-    winner: str | None
-    # Any: the type of a posterior depends on ArviZ.
-    posterior: Any = None
-    prediction: pd.DataFrame | None = None
-    grid: Floats | None = None
-    grid_prediction: pd.DataFrame | None = None
-    level: float = 0.95
-    history: pd.DataFrame | None = None
-    n_candidates: int | None = None
-    n_failed: int | None = None
-    settings: Mapping[str, object] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
-    title: str = ""
-    source: str = ""
-    created: str = ""
-    command: str = ""
-    versions: Mapping[str, str] = field(default_factory=find_versions)
-
-    def __post_init__(self) -> None:
-        missing = [str(name) for name in self.table.index if name not in self.equations]
-        if missing:
-            raise ValueError(
-                f"equations must hold every equation of the table, got none for {missing[0]!r}. "
-                f"Available: {', '.join(self.equations) or 'none'}."
-            )
-        if self.winner is not None and self.winner not in self.table.index:
-            raise ValueError(f"winner must be a name of the table, got {self.winner!r}.")
 
 
 @dataclass(frozen=True)
@@ -170,7 +83,7 @@ def write_report(path: str | Path, content: ReportContent) -> Path:
     """
     page = render_report(content)
     path = Path(path)
-    path.write_text(page, encoding="utf-8")
+    write_file(path, page.encode())
     return path
 
 
@@ -196,7 +109,7 @@ def render_report(content: ReportContent) -> str:
         data_rows=_data_rows(content.data),
         winner=_describe_winner(content),
         parameters=_parameter_rows(parameters),
-        doubts=_doubts(content, parameters, p_normal),
+        doubts=_doubts(content, parameters),
         rows=_equation_rows(content),
         n_rows=N_ROWS,
         pictures=_draw(content, parameters),
@@ -260,7 +173,7 @@ def _parameter_rows(parameters: pd.DataFrame | None) -> list[dict[str, Any]] | N
             {
                 "math": Markup(f"<math>{name_to_mathml(str(name))}</math>"),
                 "name": str(name),
-                "estimate": "held" if row["held"] else plus_minus(row["mean"], row["sd"]),
+                "estimate": "held" if row["held"] else typeset(plus_minus(row["mean"], row["sd"])),
                 "low": short(row["low"]),
                 "high": short(row["high"]),
                 "map": short(row["map"]),
@@ -269,20 +182,17 @@ def _parameter_rows(parameters: pd.DataFrame | None) -> list[dict[str, Any]] | N
     return rows
 
 
-def _doubts(
-    content: ReportContent, parameters: pd.DataFrame | None, p_normal: float | None
-) -> list[str]:
+def _doubts(content: ReportContent, parameters: pd.DataFrame | None) -> list[str]:
     if content.winner is None:
         return ["No equation could be weighed. The table says why.", *content.warnings]
-    found = describe_doubts(
-        content.table,
-        content.winner,
-        parameters=parameters,
-        p_normal=p_normal,
-        n_candidates=content.n_candidates,
-        n_failed=content.n_failed,
-    )
-    return [*content.warnings, *found]
+    doubts = list(content.warnings)
+    if not _has_evidence(content.table):
+        doubts.append(
+            "The winner has no evidence: it was chosen by its error alone, with no penalty."
+        )
+    if parameters is not None:
+        doubts += doubt_sampling(parameters)
+    return doubts + doubt_failures(content.n_failed, content.n_candidates)
 
 
 def _equation_rows(content: ReportContent) -> list[dict[str, Any]]:
@@ -476,47 +386,14 @@ def short(number: float, digits: int = 4) -> str:
     >>> short(13.00061), short(-0.25, 2), short(2.5e9), short(float("nan"))
     ('13', '−0.25', '2.5 × 10⁹', '–')
     """
-    if math.isnan(number):
-        return "–"
-    if math.isinf(number):
-        return "∞" if number > 0 else "−∞"
-    text = f"{number:.{digits}g}"
-    mantissa, _, exponent = text.partition("e")
-    if exponent:
-        text = f"{mantissa} × {_ten_to(int(exponent))}"
-    return text.replace("-", "−")
-
-
-def plus_minus(mean: float, deviation: float) -> str:
-    """Write a number with the digits that its uncertainty leaves.
-
-    Examples
-    --------
-    >>> plus_minus(47.0889, 0.4968), plus_minus(1234.5, 320.0), plus_minus(-1.5e-19, 2e-21)
-    ('47.09 ± 0.50', '1234 ± 320', '(−1.500 ± 0.020) × 10⁻¹⁹')
-    >>> plus_minus(float("nan"), 1.0), plus_minus(2.0, 0.0)
-    ('–', '2')
-    """
-    if not math.isfinite(mean) or not 0.0 < deviation < math.inf:
-        return short(mean)
-    exponent = math.floor(math.log10(max(abs(mean), deviation)))
-    scale = exponent if not -4 < exponent < 6 else 0
-    mean, deviation = mean / 10.0**scale, deviation / 10.0**scale
-    digits = min(12, max(0, 1 - math.floor(math.log10(deviation))))
-    text = f"{mean:.{digits}f} ± {deviation:.{digits}f}".replace("-", "−")
-    return f"({text}) × {_ten_to(scale)}" if scale else text
+    return typeset(f"{number:.{digits}g}")
 
 
 def _log_q(value: float, error: float = 0.0) -> str:
     """Write a logarithm to a hundredth of a nat, which is more than it can be trusted."""
     if not math.isfinite(value):
         return short(value)
-    text = f"{value:.2f} ± {max(error, 0.01):.2f}" if error > 0.0 else f"{value:.2f}"
-    return text.replace("-", "−")
-
-
-def _ten_to(exponent: int) -> str:
-    return "10" + str(exponent).translate(_SUPERSCRIPTS)
+    return typeset(f"{value:.2f} ± {max(error, 0.01):.2f}" if error > 0.0 else f"{value:.2f}")
 
 
 def _percent(probability: float) -> str:

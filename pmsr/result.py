@@ -39,6 +39,7 @@ from pmsr.storage import (
 
 Floats = NDArray[np.float64]
 
+STORED = 1e-3  # probability above which an equation's posterior is saved
 NEGLIGIBLE = 1e-6  # probability below which an equation is left out of averages
 LIBRARIES = ("pmsr", "pymc", "pytensor", "arviz", "sympy", "numpy", "scipy")
 ALIKE = 1e-3  # of the root mean squared error: best fits that differ by less are the same curve
@@ -66,8 +67,9 @@ class Result:
         Place of the equation that is shown and predicts.
     history
         One record for each generation.
-    n_candidates
-        Number of distinct equations that were seen.
+    n_candidates, n_failed
+        Number of distinct equations that were seen, and how many of them could not be weighed;
+        None if unknown.
     stopped
         Why the search ended.
     versions
@@ -93,6 +95,7 @@ class Result:
     chosen: int = 0
     history: tuple[dict[str, Any], ...] = ()
     n_candidates: int = 0
+    n_failed: int | None = None
     stopped: str = ""
     versions: Mapping[str, str] | None = None
 
@@ -204,7 +207,8 @@ class Result:
     def warnings(self) -> list[str]:
         """Reasons to doubt the result, in words; empty if there are none."""
         texts = [fitted.equation.text for fitted in self.equations]
-        doubts = doubt_winner(texts, self._pooled(), self.chosen)
+        sensitivity = self.best.evidence.prior_sensitivity
+        doubts = doubt_winner(texts, self._pooled(), self.chosen, sensitivity)
         return doubts + self.best.warnings
 
     def _pooled(self) -> list[float]:
@@ -312,8 +316,14 @@ class Result:
             )
         return shares
 
-    def save(self, path: str | Path, extra: Mapping[str, Any] | None = None) -> None:
-        """Save the result, with the posterior of every equation, to a folder.
+    def save(
+        self,
+        path: str | Path,
+        extra: Mapping[str, Any] | None = None,
+        *,
+        others: bool = False,
+    ) -> None:
+        """Save the result, with the posteriors of the equations that count, to a folder.
 
         Parameters
         ----------
@@ -321,13 +331,20 @@ class Result:
             The folder, made if need be. An older result in it is replaced.
         extra
             What else the header is to hold, for JSON.
+        others
+            Whether the folder may hold other files at first.
+
+        Notes
+        -----
+        Equations with a probability of less than one in a thousand, the best and the first
+        excepted, are sampled again when their posterior is first asked for after loading.
 
         See Also
         --------
         load_result
         """
         header, arrays = _encode(self)
-        write_folder(path, {**header, **(extra or {})}, arrays)
+        write_folder(path, {**header, **(extra or {})}, arrays, others=others)
 
     def __repr__(self) -> str:
         return f"Result({len(self)} equations, best: {str(self.best.equation)!r})"
@@ -451,6 +468,7 @@ def from_evolution(
         chosen=fitted.index(winner),
         history=tuple({name: _plain(value) for name, value in r.items()} for r in found.history),
         n_candidates=found.n_candidates,
+        n_failed=found.n_failed,
         stopped=found.stopped,
         versions=library_versions(),
     )
@@ -525,6 +543,7 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         chosen=read_count(header["chosen"]),
         history=tuple({str(name): value for name, value in r.items()} for r in header["history"]),
         n_candidates=read_count(header["n_candidates"]),
+        n_failed=None if header.get("n_failed") is None else read_count(header["n_failed"]),
         stopped=str(header["stopped"]),
         versions={str(name): str(value) for name, value in header["versions"].items()},
     )
@@ -541,10 +560,11 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     equations = []
     for place, fitted in enumerate(result.equations):
         posterior = None
-        # One that cannot be sampled has no posterior after loading, either.
-        with suppress(ValueError):
-            posterior, more = record_draws(fitted.draws, f"{place}.")
-            arrays |= more
+        if place in (0, result.chosen) or result.probabilities[place] > STORED:
+            # One that cannot be sampled has no posterior after loading, either.
+            with suppress(ValueError):
+                posterior, more = record_draws(fitted.draws, f"{place}.")
+                arrays |= more
         equation = fitted.equation
         equations.append(
             {
@@ -563,6 +583,7 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "names": result.names,
         "chosen": result.chosen,
         "n_candidates": result.n_candidates,
+        "n_failed": result.n_failed,
         "stopped": result.stopped,
         "versions": dict(result.versions or {}),
         "equations": equations,

@@ -44,7 +44,11 @@ BROKEN = (
 
 # Any: values of JSON.
 def write_folder(
-    path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    path: str | Path,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    others: bool = False,
 ) -> None:
     """Write a header and arrays; a crash in the middle leaves what was there before.
 
@@ -56,6 +60,8 @@ def write_folder(
         What JSON can hold, NaN and infinities included.
     arrays
         Arrays of floats by name.
+    others
+        Whether the folder may hold other files at first.
 
     Raises
     ------
@@ -70,7 +76,8 @@ def write_folder(
     path = Path(path)
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path} is a file. Results are saved in a folder: choose another name.")
-    if path.is_dir() and any(path.iterdir()) and not (path / HEADER).exists():
+    is_new = path.is_dir() and not others and not (path / HEADER).exists()
+    if is_new and any(path.iterdir()):
         raise ValueError(
             f"{path} holds other files and no saved result. Choose a new or an empty folder."
         )
@@ -82,17 +89,19 @@ def write_folder(
     }
     np.savez(buffer, **contents)
     name = f"arrays-{_digest(buffer.getvalue())}.npz"
-    _write(path / name, buffer.getvalue())
+    write_file(path / name, buffer.getvalue())
     whole = {"kind": KIND, "format": FORMAT, "arrays": name, **header}
-    _write(path / HEADER, json.dumps(whole, indent=1, ensure_ascii=False).encode())
+    write_file(path / HEADER, json.dumps(whole, indent=1, ensure_ascii=False).encode())
     for old in path.iterdir():
         if _ARRAYS.fullmatch(old.name) and old.name != name:
             old.unlink()
 
 
-def _write(path: Path, contents: bytes) -> None:
+def write_file(path: Path, contents: bytes) -> None:
+    """Write a file in a single step; a crash leaves the old one, and links are not followed."""
     temporary = path.with_name(path.name + ".part")
-    with temporary.open("wb") as file:
+    temporary.unlink(missing_ok=True)
+    with temporary.open("xb") as file:
         file.write(contents)
         file.flush()
         os.fsync(file.fileno())

@@ -52,8 +52,8 @@ def test_a_crash_leaves_what_was_there(folder, monkeypatch):
             raise OSError("no space left on device")
         original(path, contents)
 
-    original = pmsr.storage._write
-    monkeypatch.setattr(pmsr.storage, "_write", crash)
+    original = pmsr.storage.write_file
+    monkeypatch.setattr(pmsr.storage, "write_file", crash)
     with pytest.raises(OSError, match="no space left"):
         write_folder(folder, {"a": 2}, {"X": np.ones(3)})
     assert read_folder(folder)[0]["a"] == [1 / 3, float("-inf")]

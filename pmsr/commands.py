@@ -1,0 +1,495 @@
+"""What the ``pmsr`` command does, once its arguments are understood."""
+
+import argparse
+import csv
+import io
+import json
+import math
+import shlex
+import sys
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from pmsr.data import load_galileo, make_data
+from pmsr.doubts import ResultWarning
+from pmsr.estimator import BayesianSymbolicRegressor
+from pmsr.evolution import FINAL_SHARE, Generation
+from pmsr.expression import Equation
+from pmsr.genome import Primitives
+from pmsr.grammar import without_quotes
+from pmsr.notation import plus_minus
+from pmsr.ranking import weigh_equations
+from pmsr.result import Result
+from pmsr.runs import (
+    CHECKPOINT,
+    REPORT,
+    Run,
+    chosen_parameters,
+    extend_budget,
+    log_generation,
+    prepare_folder,
+    read_result,
+    read_run,
+    read_run_data,
+    start_run,
+    write_log,
+    write_result,
+    write_settings,
+)
+from pmsr.settings import QUICK, Search
+from pmsr.tables import choose_columns, read_table, split_table
+
+N_SHOWN = 10  # equations in the table
+DEMO = {
+    "operators": ("+", "-", "*", "/", "sqrt"),
+    "population_size": 60,
+    "generations": 40,
+    "max_time": 12.0,
+    "max_complexity": 24,
+}
+"""Options of `pmsr demo`: enough to find Galileo's law in seconds."""
+
+
+def fit(arguments: argparse.Namespace) -> int:
+    """Search for the law in a file."""
+    X, y = split_table(
+        read_table(arguments.data), arguments.target, arguments.features, str(arguments.data)
+    )
+    max_time = arguments.time
+    if max_time is None and arguments.generations is None:
+        max_time = arguments.default_time
+    chosen = {
+        "operators": _split_operators(arguments.operators),
+        "population_size": arguments.population,
+        "generations": arguments.generations or 1000,
+        "max_time": None if max_time == math.inf else max_time,
+        "max_complexity": arguments.max_complexity,
+        "max_parameters": arguments.max_parameters,
+        "fitness": arguments.fitness,
+        "guesses": tuple(arguments.guess or ()),
+    }
+    path = arguments.out or Path(f"{arguments.data.stem}-run")
+    return _start(path, arguments, chosen, X, y, arguments.data.name)
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    """Search for Galileo's law."""
+    X, y = load_galileo("shelf")
+    # A demonstration may be repeated.
+    arguments.force = True
+    return _start(arguments.out, arguments, DEMO, X, y, "Galileo's notes of 1608")
+
+
+# Any: the estimator's parameters, and tables that pandas made.
+def _start(
+    path: Path,
+    arguments: argparse.Namespace,
+    chosen: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    source: str,
+) -> int:
+    """Check what can be checked, make the folder, and search."""
+    _check(chosen, X, y)
+    regressor = BayesianSymbolicRegressor(
+        **chosen, random_state=arguments.seed, n_jobs=arguments.jobs, verbose=False
+    )
+    run = Run(
+        source=source,
+        target=str(y.name),
+        features=tuple(X.columns),
+        command=arguments.command_line,
+        created=time.strftime("%Y-%m-%d %H:%M"),
+        parameters=chosen_parameters(regressor),
+    )
+    is_new = not path.exists()
+    prepare_folder(path, force=arguments.force)
+    start_run(path, run, X, y)
+    try:
+        return _search(path, run, regressor, X, y, arguments)
+    except ValueError:
+        if is_new and not (path / CHECKPOINT).exists():
+            # What could not begin leaves nothing behind.
+            for file in path.iterdir():
+                file.unlink()
+            path.rmdir()
+        raise
+
+
+def _check(chosen: Mapping[str, Any], X: Any, y: Any) -> None:
+    """Refuse options that the search would refuse, before anything is written."""
+    data = make_data(X, y)
+    options = {name: value for name, value in chosen.items() if name != "guesses"}
+    search = Search(**options)
+    try:
+        Primitives(search.operators, data.names, search.max_complexity)
+    except ValueError as error:
+        hint = " Put * in quotes: '*'." if any(map(_is_file, search.operators)) else ""
+        raise ValueError(f"{error}{hint}") from None
+    for guess in chosen.get("guesses", ()):
+        Equation(guess, data.names)
+
+
+def _is_file(name: str) -> bool:
+    return name != "/" and Path(name).exists()
+
+
+def _split_operators(words: list[str] | None) -> tuple[str, ...]:
+    """Take operators as words of their own or as one text."""
+    if words is None:
+        return ("+", "-", "*", "/")
+    return tuple(name for word in words for name in word.replace(",", " ").split())
+
+
+def resume(arguments: argparse.Namespace) -> int:
+    """Go on with a run."""
+    path = arguments.run_folder
+    run = read_run(path)
+    if run.parameters is None:
+        raise ValueError(f"{path} is a comparison: there is no search to go on with.")
+    X, y = read_run_data(path, run)
+    seconds = None if arguments.time is None else float(arguments.time)
+    parameters = extend_budget(path, run, seconds, arguments.generations)
+    if parameters["max_time"] == math.inf:
+        parameters["max_time"] = None
+    run = replace(run, parameters=parameters)
+    options = {**parameters, "operators": tuple(parameters["operators"])}
+    seed = options.pop("random_state")
+    _check(options, X, y)
+    regressor = BayesianSymbolicRegressor(
+        **options, random_state=seed, n_jobs=arguments.jobs, verbose=False
+    )
+    write_settings(path, run)
+    write_log(path, f"resumed: {arguments.command_line}")
+    return _search(path, run, regressor, X, y, arguments)
+
+
+def _search(
+    path: Path,
+    run: Run,
+    regressor: BayesianSymbolicRegressor,
+    X: Any,
+    y: Any,
+    arguments: argparse.Namespace,
+) -> int:
+    """Search, and write and show what was found; also after Ctrl-C."""
+    regressor.checkpoint = path / CHECKPOINT
+    with _SearchProgress(regressor, arguments.quiet) as show:
+        # The first run on a machine compiles: that is not part of the time for searching.
+        weigh_equations(["c0"], X, y, settings=QUICK, random_seed=0)
+
+        def tell(generation: Generation) -> None:
+            log_generation(path, generation)
+            show(generation)
+
+        regressor.callbacks = (tell,)
+        with warnings.catch_warnings(action="ignore", category=ResultWarning):
+            try:
+                regressor.fit(X, y)
+            except KeyboardInterrupt:
+                write_log(path, "interrupted before anything was found")
+                raise
+        # They belong to this process, not to the result.
+        regressor.callbacks, regressor.checkpoint = (), None
+        result: Result = regressor.result_
+        show("writing the results")
+        write_result(path, run, result, regressor, report=not arguments.no_report)
+    _tell(result, path, arguments)
+    if result.stopped != "interrupted":
+        return 0
+    print(f"pmsr: interrupted. Go on with: pmsr resume {shlex.quote(str(path))}", file=sys.stderr)
+    return 130
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Weigh equations that the user wrote."""
+    X, y = split_table(
+        read_table(arguments.data), arguments.target, arguments.features, str(arguments.data)
+    )
+    path = arguments.out
+    for equation in arguments.equations:
+        Equation(equation, list(X.columns))
+    if path is not None:
+        prepare_folder(path, force=arguments.force)
+    with _CountProgress("weighing", len(arguments.equations), arguments.quiet) as show:
+        result = weigh_equations(
+            arguments.equations, X, y, random_seed=arguments.seed, callback=show
+        )
+    if path is not None:
+        run = Run(
+            source=arguments.data.name,
+            target=str(y.name),
+            features=tuple(X.columns),
+            command=arguments.command_line,
+            created=time.strftime("%Y-%m-%d %H:%M"),
+        )
+        start_run(path, run, X, y)
+        write_result(path, run, result, report=not arguments.no_report)
+    _tell(result, path, arguments)
+    return 0 if result.best.evidence.failure is None else 1
+
+
+def predict(arguments: argparse.Namespace) -> int:
+    """Predict with what a run has found."""
+    result = read_result(arguments.run_folder)
+    names = list(result.data.names)
+    table = choose_columns(read_table(arguments.data), names, str(arguments.data))
+    with warnings.catch_warnings(record=True, category=ResultWarning) as caught:
+        warnings.simplefilter("always", ResultWarning)
+        found = result.predict_table(table, level=arguments.level, average=arguments.average)
+    for warning in caught:
+        if isinstance(warning.message, ResultWarning) and not arguments.quiet:
+            print(f"pmsr: warning: {warning.message}", file=sys.stderr)
+    header = names + [_distinct(str(name), names) for name in found.columns]
+    rows = np.hstack([table.to_numpy(), found.to_numpy()]).tolist()
+    if arguments.json:
+        about = {
+            "target": result.data.target,
+            "level": arguments.level,
+            "average": arguments.average,
+            "equation": None if arguments.average else str(result.best.equation),
+            "predictions": [dict(zip(header, row, strict=True)) for row in rows],
+            "warnings": [str(warning.message) for warning in caught],
+        }
+        text = _to_json(about) + "\n"
+    else:
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows([["" if math.isnan(v) else repr(v) for v in row] for row in rows])
+        text = buffer.getvalue()
+    if arguments.out is None:
+        sys.stdout.write(text)
+    else:
+        arguments.out.write_text(text, encoding="utf-8")
+    return 0
+
+
+def _distinct(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+class _SearchProgress:
+    """A line on standard error that tells how a search goes, where somebody can see it."""
+
+    def __init__(self, regressor: BayesianSymbolicRegressor, quiet: bool) -> None:
+        console = Console(stderr=True)
+        self.max_time, self.generations = regressor.max_time, regressor.generations
+        self.is_conventional = regressor.fitness == "rmse"
+        self.width = max(10, console.width - 62)
+        self.bar = Progress(
+            BarColumn(bar_width=16),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=console,
+            disable=quiet or not console.is_terminal,
+            transient=True,
+        )
+
+    def __enter__(self) -> Any:
+        self.bar.start()
+        self.task = self.bar.add_task("preparing (the first run on a machine compiles)", total=1.0)
+        return self.show
+
+    def show(self, news: Generation | str) -> None:
+        """Bring the line up to date."""
+        if isinstance(news, str):
+            self.bar.update(self.task, completed=1.0, description=news)
+            return
+        share = news.number / max(1, self.generations)
+        if self.max_time is not None:
+            deadline = (1.0 - FINAL_SHARE) * self.max_time
+            share = max(share, float(news.record["elapsed"]) / deadline)
+        text = f"generation {news.number}, {news.record['n_candidates']} equations"
+        if news.best is not None:
+            best = without_quotes(news.best.key)
+            best = best if len(best) <= self.width else best[: self.width - 1] + "…"
+            score = f"RMSE {_short(news.best.rmse)}"
+            score = score if self.is_conventional else f"log q {news.best.log_q:.2f}"
+            text += f", {score}: {escape(best)}"
+        self.bar.update(self.task, completed=min(1.0, share), description=text)
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+
+class _CountProgress:
+    """The same for a known number of steps."""
+
+    def __init__(self, what: str, total: int, quiet: bool) -> None:
+        console = Console(stderr=True)
+        self.bar = Progress(
+            BarColumn(bar_width=16),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=console,
+            disable=quiet or not console.is_terminal,
+            transient=True,
+        )
+        self.what, self.total = what, total
+
+    def __enter__(self) -> Any:
+        self.bar.start()
+        self.task = self.bar.add_task(self.what, total=self.total)
+        return lambda name: self.bar.update(
+            self.task, advance=1, description=f"weighed {escape(name)}"
+        )
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+
+def _tell(result: Result, path: Path | None, arguments: argparse.Namespace) -> None:
+    """Show a result on standard output: as JSON, as a table, or not at all."""
+    report = None if path is None or arguments.no_report else path / REPORT
+    if arguments.json:
+        print(_to_json(_describe(result, path, report)))
+    elif not arguments.quiet:
+        _print_result(Console(), result, path, report)
+
+
+def _describe(result: Result, path: Path | None, report: Path | None) -> dict[str, Any]:
+    """Return a result for machines."""
+    best = result.best
+    estimates = {}
+    if best.evidence.failure is None:
+        table = best.estimates()
+        estimates = {str(name): dict(row) for name, row in table.to_dict("index").items()}
+    return {
+        "target": result.data.target,
+        "variables": result.data.names,
+        "observations": len(result.data.y),
+        "equation": str(best.equation),
+        "latex": best.latex(),
+        "estimates": estimates,
+        "equations": result.table.to_dict("records"),
+        "chosen": result.chosen,
+        "warnings": result.warnings,
+        "stopped": result.stopped,
+        "candidates": result.n_candidates,
+        "failed": result.n_failed,
+        "seed": result.random_seed,
+        "out": None if path is None else str(path),
+        "report": None if report is None else str(report),
+    }
+
+
+def _to_json(value: object) -> str:
+    """Write JSON that every machine reads: what is no number becomes null."""
+    return json.dumps(_without_nan(value), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _print_result(console: Console, result: Result, path: Path | None, report: Path | None) -> None:
+    """Show the ranked table, the winner with its parameters, doubts, and what to do next."""
+    best = result.best
+    n = len(result.data.y)
+    title = f"{n} observations of {result.data.target}"
+    if result.search is not None:
+        title += f", {result.n_candidates} equations met"
+    console.print(_to_rich(result, title))
+    if best.evidence.failure is not None:
+        console.print(f"\nNo equation could be weighed: {escape(best.evidence.failure)}.")
+        return
+    console.print(f"\n[bold]{escape(f'{best.target} = {best.equation}')}[/bold]", soft_wrap=True)
+    try:
+        table = best.estimates()
+        for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True):
+            meaning = f"  (noise in {best.target})" if name == "sigma" else ""
+            console.print(escape(f"    {name} = {plus_minus(mean, sd)}{meaning}"), soft_wrap=True)
+    except ValueError:  # weighed, but not sampled; a doubt says so
+        pass
+    doubts = result.warnings
+    if doubts:
+        console.print("\nBefore you trust it:")
+        for doubt in doubts:
+            lines = wrap(doubt, console.width - 4, break_on_hyphens=False)
+            console.print("  - " + "\n    ".join(map(escape, lines)), soft_wrap=True)
+    if path is not None:
+        console.print()
+        if report is not None:
+            console.print(f"Report:  {escape(str(report))}", soft_wrap=True)
+        folder = shlex.quote(str(path))
+        console.print(f"Predict: pmsr predict {escape(folder)} new.csv", soft_wrap=True)
+        if result.search is not None:
+            console.print(f"Go on:   pmsr resume {escape(folder)}", soft_wrap=True)
+
+
+def _to_rich(result: Result, title: str) -> Table:
+    """Arrange a ranked table for the terminal; 80 columns hold it."""
+    has_evidence = bool(result.table["log_q"].map(math.isfinite).any())
+    caption = "> is the simplest equation close to the best." if has_evidence else None
+    if len(result) > N_SHOWN:
+        more = f"{len(result) - N_SHOWN} more in equations.csv."
+        caption = f"{caption} {more}" if caption else more
+    shown = Table(
+        title=escape(title),
+        title_justify="left",
+        title_style="bold",
+        caption=caption,
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 0, 0, 1),
+        pad_edge=False,
+    )
+    shown.add_column("", no_wrap=True)
+    shown.add_column("equation", overflow="fold")
+    numbers = ("log q", "probability", "params", "RMSE")
+    for header in numbers if has_evidence else numbers[2:]:
+        shown.add_column(header, justify="right", no_wrap=True)
+    places = list(range(min(len(result), N_SHOWN)))
+    if result.chosen not in places:
+        places[-1] = result.chosen
+    rows = result.table.to_dict("records")
+    for place in places:
+        row = rows[place]
+        mark = ">" if place == result.chosen else ""
+        name = row["equation"]
+        if row["failure"] is not None:
+            shown.add_row(mark, escape(name), "failed")
+            continue
+        cells = [f"{row['log_q']:.2f} ± {row['log_q_se']:.2f}", f"{row['probability']:.3f}"]
+        shown.add_row(
+            mark,
+            escape(name),
+            *(cells if has_evidence else []),
+            str(row["parameters"]),
+            _short(row["rmse"]),
+            style="bold" if mark else None,
+        )
+    return shown
+
+
+def _short(number: float) -> str:
+    """Write a number with four digits.
+
+    Examples
+    --------
+    >>> _short(13.0006), _short(1234.5), _short(1.0)
+    ('13.00', '1234', '1.000')
+    """
+    return f"{number:#.4g}".rstrip(".")
