@@ -219,13 +219,13 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
         raise ValueError(f"expected a whole number, got {value!r}")
     return value
 
 
 def _seconds(value: object) -> float:
-    if not isinstance(value, int | float) or not 0.0 <= value < 1e12:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
         raise ValueError(f"expected seconds, got {value!r}")
     return float(value)
 

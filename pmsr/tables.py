@@ -15,6 +15,15 @@ from pmsr.data import suggest
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xlsm")
+MISSING = (
+    "",
+    "na",
+    "n/a",
+    "nan",
+    "null",
+    "none",
+    "#n/a",
+)  # how programs write that nothing is there
 
 
 def read_table(path: str | Path, *, separator: str | None = None) -> pd.DataFrame:
@@ -82,17 +91,25 @@ def _read_text(path: Path, separator: str | None) -> pd.DataFrame:
     if longest > len(rows[0]):
         raise ValueError(f"{len(rows[0])} names of columns, but a row with {longest} values")
     comma = separator == ";" and re.search(r"(^|;)\s*[+-]?\d+,\d", text, re.MULTILINE) is not None
-    table = pd.read_csv(
-        io.StringIO(text),
-        sep=separator,
-        decimal="," if comma else ".",
-        skipinitialspace=True,
-        float_precision="round_trip",
-        index_col=False,
-    )
-    # pandas renames columns that share a name.
+    cells = zip(*(row + [""] * (longest - len(row)) for row in rows[1:]), strict=True)
+    # Not by pandas, which would rename columns that share a name, and may lose the last digit.
+    table = pd.DataFrame({place: _to_column(column, comma) for place, column in enumerate(cells)})
+    table = table.reindex(columns=range(longest))
     table.columns = pd.Index([name.strip() for name in rows[0]])
     return table
+
+
+def _to_column(cells: Sequence[str], comma: bool) -> "pd.Series[Any]":
+    """Turn text into numbers, if all of it are numbers; what is missing is None."""
+    stripped = [None if cell.strip().lower() in MISSING else cell.strip() for cell in cells]
+    try:
+        numbers = [
+            None if cell is None else float(cell.replace(",", ".") if comma else cell)
+            for cell in stripped
+        ]
+    except ValueError:
+        return pd.Series(stripped, dtype=object)
+    return pd.Series(numbers, dtype=np.float64)
 
 
 def _with_header(table: pd.DataFrame) -> pd.DataFrame:

@@ -4,13 +4,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pmsr.checkpoint import State, load_state, save_state
+from pmsr.checkpoint import State, load_state, read_progress, save_state
 from pmsr.data import load_galileo, make_data
+from pmsr.evolution import Candidate
 from pmsr.genome import Primitives, random_genome
 from pmsr.settings import Search, Settings
 
 DATA = make_data(*load_galileo("shelf"))
 SEARCH, SETTINGS = Search(population_size=4), Settings()
+
+
+def candidate(key, failure=None):
+    return vars(Candidate(key, -np.inf, -np.inf, 0.0, np.inf, 1, 3, failure))
 
 
 def state():
@@ -23,7 +28,7 @@ def state():
         rng_state=rng.bit_generator.state,
         genomes=[random_genome(primitives, rng=rng) for _ in range(4)],
         keys=["c0", "c0", "`H`", "c0*`H`"],
-        candidates=[{"key": "c0", "score": -np.inf}],
+        candidates=[candidate("c0"), candidate("`H`"), candidate("c0*`H`", "never finite")],
         history=[{"generation": 0, "best": "c0"}],
     )
 
@@ -76,3 +81,67 @@ def test_a_truncated_file_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(ValueError, match="damaged"):
         load_state(path, DATA, SEARCH, SETTINGS, 5)
+
+
+def test_the_progress_can_be_read_without_the_data(tmp_path):
+    save_state(tmp_path / "run.npz", state(), DATA, SEARCH, SETTINGS, 5)
+    assert read_progress(tmp_path / "run.npz") == (7, 1.5)
+
+
+def rewrite(path, change, rows=None):
+    with np.load(path) as file:
+        header, old = json.loads(file["header"].tobytes()), file["rows"]
+    change(header)
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez_compressed(path, header=text, rows=old if rows is None else rows)
+
+
+JUNK = [None, -1, 1.5, "x", [], {}, [[]], {"a": 1}, True, 10**400, ["__import__('os')"]]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["generation", "last_improvement", "elapsed", "rng_state", "keys", "literals", "candidates"],
+)
+def test_a_header_that_was_tampered_with_is_refused(tmp_path, name):
+    path = tmp_path / "run.npz"
+    save_state(path, state(), DATA, SEARCH, SETTINGS, 5)
+    original = path.read_bytes()
+    for value in JUNK:
+        if name == "elapsed" and value == 1.5:
+            continue
+        path.write_bytes(original)
+        rewrite(path, lambda header, value=value: header.update({name: value}))
+        with pytest.raises(ValueError, match="is not a checkpoint of pmsr, or is damaged"):
+            load_state(path, DATA, SEARCH, SETTINGS, 5)
+    path.write_bytes(original)
+    rewrite(path, lambda header: header.pop(name))
+    with pytest.raises(ValueError, match="damaged"):
+        load_state(path, DATA, SEARCH, SETTINGS, 5)
+
+
+@pytest.mark.parametrize("row", [(4, 64, 0), (4, -1, 0), (99, 0, 0), (0, 7, 0), (2, 0, 0)])
+def test_a_graph_that_points_outside_is_refused(tmp_path, row):
+    path = tmp_path / "run.npz"
+    before = state()
+    save_state(path, before, DATA, SEARCH, SETTINGS, 5)
+    rows = np.stack([genome.rows for genome in before.genomes])
+    rows[2, 63] = row
+    rewrite(path, lambda header: None, rows)
+    with pytest.raises(ValueError, match="row 63 of a graph refers to"):
+        load_state(path, DATA, SEARCH, SETTINGS, 5)
+
+
+def test_a_file_that_unfolds_to_a_thousand_times_its_size_is_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    np.savez_compressed(path, header=np.zeros(10**7, dtype=np.uint8), rows=np.zeros(1))
+    with pytest.raises(ValueError, match="unfolds to more"):
+        read_progress(path)
+
+
+def test_a_link_in_place_of_the_new_file_is_not_followed(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / "run.npz.part").symlink_to(victim)
+    save_state(tmp_path / "run.npz", state(), DATA, SEARCH, SETTINGS, 5)
+    assert victim.read_text() == "mine"

@@ -1,12 +1,10 @@
 import json
-import re
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from pmsr.data import load_galileo
-from pmsr.diagnostics import describe_doubts, normality, summarise_parameters
+from pmsr.diagnostics import normality, summarise_parameters
 from pmsr.posterior import sample_posterior
 
 SHELF = load_galileo("shelf")
@@ -57,47 +55,3 @@ def test_a_parameter_that_is_held_is_named():
     (held,) = table.index[table["held"]]
     assert np.isnan(table.at[held, "ess"])
     assert table.at[held, "sd"] == pytest.approx(0.0, abs=1e-12)
-    columns = {"log_q": [-1.0], "log_q_se": [0.1], "prior_sensitivity": [0.0]}
-    doubts = describe_doubts(pd.DataFrame(columns, index=["a"]), "a", parameters=table)
-    assert any(f"do not determine {held} by itself" in doubt for doubt in doubts)
-
-
-def make_table(*rows):
-    columns = ["log_q", "log_q_se", "prior_sensitivity"]
-    return pd.DataFrame(rows, index=list("abcdef"[: len(rows)]), columns=columns)
-
-
-CLEAR = make_table((-10.0, 0.1, 0.1), (-14.0, 0.1, 0.1), (-np.inf, 0.0, 0.0))
-SAMPLED = pd.DataFrame(
-    {"mean": [1.0], "ess": [2000.0], "r_hat": [1.0], "held": [False]}, index=["c0"]
-)
-
-
-def test_a_clear_result_raises_no_doubt():
-    doubts = describe_doubts(
-        CLEAR, "a", parameters=SAMPLED, p_normal=0.4, n_candidates=900, n_failed=90
-    )
-    assert doubts == []
-
-
-@pytest.mark.parametrize(
-    ("table", "more", "words"),
-    [
-        (make_table((-10.0, 0.1, 0.1), (-10.5, 0.1, 0.1)), {}, "do not decide between .* and b:"),
-        (make_table((-10.0, 0.7, 0.1)), {}, "Repeated runs disagree .* 0.7"),
-        (make_table((-10.0, 0.1, 3.0), (-12.0, 0.1, 0.1)), {}, "by 3 nats, more than it is ahead"),
-        (make_table((np.nan, np.nan, np.nan)), {}, "chosen by its error alone"),
-        (CLEAR, {"parameters": SAMPLED.assign(ess=50.0)}, "effective sample size 50, wanted 400"),
-        (CLEAR, {"parameters": SAMPLED.assign(r_hat=1.2)}, "chains disagree about c0 .*1.20"),
-        (CLEAR, {"p_normal": 0.001}, "do not look normal .*p = 0.001"),
-        (CLEAR, {"n_candidates": 100, "n_failed": 80}, "80% of the equations"),
-    ],
-)
-def test_each_doubt_is_said_in_words(table, more, words):
-    (doubt,) = describe_doubts(table, "a", **more)
-    assert re.search(words, doubt)
-
-
-def test_many_rivals_are_counted():
-    table = make_table(*[(-10.0 - 0.1 * k, 0.1, 0.1) for k in range(6)])
-    assert "b, c, d and 2 more" in describe_doubts(table, "a")[0]

@@ -1,15 +1,18 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm, shapiro
 
 from pmsr.data import load_galileo, make_data
 from pmsr.doubts import (
     doubt_evidence,
+    doubt_failures,
     doubt_noise,
     doubt_number_of_points,
     doubt_range,
+    doubt_sampling,
     doubt_winner,
 )
 from pmsr.evidence import compute_evidence
@@ -40,6 +43,33 @@ def test_a_winner_must_be_three_times_as_probable_as_the_next():
 @pytest.mark.parametrize("probabilities", [[np.nan, np.nan], [1.0, 0.0], [1.0]])
 def test_without_a_rival_there_is_nothing_to_decide(probabilities):
     assert doubt_winner(["a", "b"][: len(probabilities)], probabilities, 0) == []
+
+
+def test_a_lead_smaller_than_the_prior_sensitivity_is_doubted():
+    # exp(2) = 7.4 times as probable: 2 nats ahead.
+    probabilities = [0.88, 0.12]
+    assert doubt_winner(["a", "b"], probabilities, 0, 1.9) == []
+    for sensitivity in (2.1, -2.1):
+        [doubt] = doubt_winner(["a", "b"], probabilities, 0, sensitivity)
+        assert "by 2.1 nats, more than it is ahead of 'b' (2)" in doubt
+    assert doubt_winner(["a", "b"], probabilities, 0, np.nan) == []
+
+
+SAMPLED = pd.DataFrame({"ess": [2000.0, np.nan], "r_hat": [1.0, np.nan]}, index=["c0", "c1"])
+
+
+def test_a_posterior_that_was_sampled_too_little_is_doubted():
+    assert doubt_sampling(SAMPLED) == []
+    [doubt] = doubt_sampling(SAMPLED.assign(ess=50.0))
+    assert "draws of c0, c1 (effective sample size 50, wanted 400)" in doubt
+    [doubt] = doubt_sampling(SAMPLED.assign(r_hat=[1.2, 1.0]))
+    assert "chains disagree about c0 (R-hat 1.20)" in doubt
+
+
+def test_a_search_that_mostly_fails_is_doubted():
+    [doubt] = doubt_failures(80, 100)
+    assert doubt.startswith("80% of the equations")
+    assert doubt_failures(None, 100) == doubt_failures(50, 100) == doubt_failures(3, None) == []
 
 
 def test_normal_residuals_pass_and_outliers_do_not():

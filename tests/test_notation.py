@@ -10,6 +10,7 @@ from pmsr.notation import (
     latex_with_numbers,
     plus_minus,
     python_source,
+    typeset,
 )
 from pmsr.program import evaluate
 
@@ -25,7 +26,15 @@ EQUATIONS = [
 
 @pytest.mark.parametrize(
     ("mean", "deviation", "text"),
-    [(47.0889, 0.4968, "47.09 ± 0.50"), (-3.0, 0.0, "-3 ± 0"), (2e9, 3e7, "2e+09 ± 3e+07")],
+    [
+        (47.0889, 0.4968, "47.09 ± 0.50"),
+        (-3.0, 0.0, "-3"),
+        (2e9, 3e7, "(2.000 ± 0.030)e9"),
+        (0.0, 0.5, "0.00 ± 0.50"),
+        (5.0, np.nan, "5"),
+        (-np.inf, 0.0, "-inf"),
+        (1.0, 1e-30, "1.000000000000 ± 0.000000000000"),
+    ],
 )
 def test_numbers_have_the_digits_that_their_error_leaves(mean, deviation, text):
     assert plus_minus(mean, deviation) == text
@@ -33,6 +42,9 @@ def test_numbers_have_the_digits_that_their_error_leaves(mean, deviation, text):
 
 def test_exponents_become_powers_of_ten():
     assert latex_number("2e+09 ± 3e-07") == r"2 \times 10^{9} \pm 3 \times 10^{-7}"
+    assert latex_number("(2.00 ± 0.03)e9") == r"(2.00 \pm 0.03) \times 10^{9}"
+    assert typeset("(-2.00 ± 0.03)e-12") == "(−2.00 ± 0.03) × 10⁻¹²"
+    assert typeset("-inf") == "−∞"
 
 
 def test_numbers_take_the_place_of_parameters():
