@@ -21,11 +21,11 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 
 _EXAMPLES = """\
 examples:
-  pmsr demo                                  Galileo's law, from data to report
-  pmsr fit data.csv --target D               search for two minutes, then look at
-                                             data-run/report.html
-  pmsr resume data-run --time 10m            search ten minutes more
-  pmsr predict data-run new.csv              predictions with intervals, as CSV
+  pmsr demo                             Galileo's law, from data to report
+  pmsr fit data.csv --target D          search two minutes, then look at
+                                        data-run/report.html
+  pmsr resume data-run --time 10m       search ten minutes more
+  pmsr predict data-run new.csv         predictions with intervals, as CSV
   pmsr compare data.csv --target D "c0*sqrt(H)" "c0 + c1*H"
 
 `pmsr COMMAND --help` tells more about each.

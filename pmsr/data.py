@@ -314,7 +314,8 @@ def _match_columns(found: Sequence[str], names: Sequence[str], others: bool) -> 
 
 def suggest(name: str, available: Sequence[str]) -> str:
     """Return the end of an error about an unknown name: the closest one, or all there are."""
-    close = get_close_matches(name, available, n=1)
+    folded = [other for other in available if other.casefold() == name.casefold()]
+    close = folded or get_close_matches(name, available, n=1)
     return f" Did you mean {close[0]!r}?" if close else f" Available: {', '.join(available)}."
 
 

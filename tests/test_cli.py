@@ -5,26 +5,8 @@ import sys
 import pytest
 
 import pmsr
-import pmsr.ranking
-from pmsr.cli import GALILEO, main
-
-
-def test_the_demo_ranks_six_equations_and_draws_the_winner(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    assert main(["demo", "--out", str(tmp_path / "new" / "folder")]) == 0
-    figure = tmp_path / "new" / "folder" / "galileo_shelf.png"
-    assert figure.read_bytes().startswith(b"\x89PNG")
-    printed = capsys.readouterr()
-    lines = printed.out.splitlines()
-    ranked = [line.split("  ")[0] for line in lines if line.startswith("c0")]
-    assert sorted(ranked) == sorted(GALILEO)
-    assert ranked[0] == "c0*sqrt(H)"
-    assert "best: D = c0*sqrt(H)\n" in printed.out
-    [estimate] = [line for line in lines if line.startswith("    c0 = ")]
-    # Least squares gives 47.09; the posterior's mean is within its error of 0.5 / sqrt(4000).
-    assert estimate.startswith("    c0 = 47.")
-    assert lines[-1] == f"Figure: {figure.resolve()}"
-    assert printed.err == ""
+import pmsr.commands
+from pmsr.cli import main, make_parser
 
 
 def test_without_a_command_the_help_is_shown(capsys):
@@ -38,34 +20,103 @@ def test_the_version_is_that_of_the_package(capsys):
     assert capsys.readouterr().out == f"pmsr {pmsr.__version__}\n"
 
 
+@pytest.mark.parametrize("command", ["", "fit", "resume", "predict", "compare", "demo"])
+def test_help_has_examples_and_fits_a_terminal(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"] if command else ["--help"])
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    assert command in ("resume", "demo") or "examples:" in printed
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["demo", "--seed", "-1"], "must be a whole number, 0 or larger, got '-1'"),
         (["demo", "--seed", "one"], "must be a whole number, 0 or larger, got 'one'"),
         (["demon"], "invalid choice: 'demon'"),
+        (["fit", "t.csv"], "the following arguments are required: --target"),
+        (["fit", "t.csv", "--target", "D", "--time", "soon"], "must be a time such as 90s"),
+        (["fit", "t.csv", "--target", "D", "--time", "0"], "must be a time such as 90s"),
+        (["fit", "t.csv", "--target", "D", "--generations", "0"], "1 or larger, got '0'"),
+        (["fit", "t.csv", "--target", "D", "--fitness", "beauty"], "invalid choice: 'beauty'"),
+        (["compare", "t.csv", "--target", "D"], "required: EQUATION"),
+        (["predict", "run", "t.csv", "--level", "95"], "must be between 0 and 1, got '95'"),
+        (["completion", "cmd"], "invalid choice: 'cmd'"),
     ],
 )
 def test_wrong_arguments_end_with_two(arguments, message, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
-    assert message in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.out == ""
+
+
+def test_operators_are_words_or_one_text():
+    parser = make_parser()
+    words = parser.parse_args(["fit", "t.csv", "--operators", "+", "-", "*", "--target", "D"])
+    assert words.operators == ["+", "-", "*"] and words.target == "D"
+    for text in ("+ - *", "+,-,*"):
+        assert pmsr.commands._split_operators([text]) == ("+", "-", "*")
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_of_one_line(tmp_path, capsys):
     occupied = tmp_path / "file"
     occupied.write_text("")
     assert main(["demo", "--out", str(occupied)]) == 1
-    assert capsys.readouterr().err == f"pmsr: {occupied}: File exists\n"
+    assert capsys.readouterr().err.startswith(f"pmsr: {occupied} is a file.")
+    assert main(["demo", "--out", str(occupied / "below")]) == 1
+    assert capsys.readouterr().err == f"pmsr: {occupied / 'below'}: Not a directory\n"
 
 
-def test_an_interrupt_ends_with_130(tmp_path, capsys, monkeypatch):
-    def interrupt(*arguments, **options):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "pmsr: interrupted\n"),
+        (ValueError("first\nsecond"), 1, "pmsr: first second\n"),
+        (PermissionError(13, "Permission denied", "x"), 1, "pmsr: x: Permission denied\n"),
+        (KeyError("a"), 1, "pmsr: KeyError: 'a' (PMSR_DEBUG=1 shows where)\n"),
+    ],
+)
+def test_every_error_ends_in_one_line_and_a_code(error, code, message, capsys, monkeypatch):
+    def fail(arguments):
+        raise error
 
-    monkeypatch.setattr(pmsr.ranking, "compare", interrupt)
-    assert main(["demo", "--out", str(tmp_path)]) == 130
-    assert capsys.readouterr().err == "pmsr: interrupted\n"
+    monkeypatch.setattr(pmsr.commands, "demo", fail)
+    monkeypatch.delenv("PMSR_DEBUG", raising=False)
+    assert main(["demo"]) == code
+    assert capsys.readouterr().err == message
+
+
+def test_errors_of_the_program_can_be_looked_at(monkeypatch):
+    def fail(arguments):
+        raise KeyError("a")
+
+    monkeypatch.setattr(pmsr.commands, "demo", fail)
+    monkeypatch.setenv("PMSR_DEBUG", "1")
+    with pytest.raises(KeyError):
+        main(["demo"])
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_shells_can_complete(shell, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "max-complexity" in script and "resume" in script
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    code = "import sys; from pmsr.cli import main; sys.exit(main(['completion', 'bash']))"
+    done = subprocess.run(
+        ["bash", "-c", f'"{sys.executable}" -c "{code}" | head -1; exit ${{PIPESTATUS[0]}}'],
+        capture_output=True,
+        text=True,
+        env=os.environ,
+    )
+    assert done.stderr == "" and done.returncode in (0, 1)
 
 
 def test_help_does_not_wait_for_pymc():
@@ -73,9 +124,9 @@ def test_help_does_not_wait_for_pymc():
         "import sys\n"
         "from pmsr.cli import main\n"
         "try:\n"
-        "    main(['--help'])\n"
+        "    main(['fit', '--help'])\n"
         "except SystemExit:\n"
-        "    print('pymc' in sys.modules, 'sympy' in sys.modules, file=sys.stderr)\n"
+        "    print('pymc' in sys.modules, 'numpy' in sys.modules, file=sys.stderr)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=True

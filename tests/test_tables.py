@@ -102,7 +102,7 @@ def test_a_missing_library_is_named_by_its_extra(tmp_path, monkeypatch, name, li
         ("H,H,D\n1,2,3\n2,3,4\n", "2 columns are called 'H'"),
         (",H,D\n1,2,3\n", "column 1 has no name"),
         ("D\n1\n2\n", "no column besides 'D'"),
-        ("H,d\n1,2\n", "no column 'D'. Available: H, d"),
+        ("H,d\n1,2\n", "no column 'D'. Did you mean 'd'?"),
     ],
 )
 def test_columns_that_cannot_be_used_are_named(tmp_path, text, words):
