@@ -411,6 +411,12 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
     if result.search is not None:
         title += f", {result.n_candidates} equations met"
     console.print(_to_rich(result, title))
+    notes = []
+    if np.isfinite(result.table["log_q"]).any():
+        notes.append("> is the simplest equation close to the best.")
+    if len(result) > N_SHOWN:
+        notes.append(f"{len(result) - N_SHOWN} more are in the report and in equations.csv.")
+    console.print(" ".join(notes), style="italic")
     if best.evidence.failure is not None:
         console.print(f"\nNo equation could be weighed: {escape(best.evidence.failure)}.")
         return
@@ -441,16 +447,10 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
 def _to_rich(result: Result, title: str) -> Table:
     """Arrange a ranked table for the terminal; 80 columns hold it."""
     has_evidence = bool(result.table["log_q"].map(math.isfinite).any())
-    caption = "> is the simplest equation close to the best." if has_evidence else None
-    if len(result) > N_SHOWN:
-        more = f"{len(result) - N_SHOWN} more in equations.csv."
-        caption = f"{caption} {more}" if caption else more
     shown = Table(
         title=escape(title),
         title_justify="left",
         title_style="bold",
-        caption=caption,
-        caption_justify="left",
         box=box.SIMPLE_HEAD,
         show_edge=False,
         padding=(0, 0, 0, 1),

@@ -56,9 +56,10 @@ class ReportContent:
         and their pictures out.
     prediction
         What :func:`pmsr.predict` returned for the rows of the data; None leaves the residuals out.
-    grid, grid_prediction
-        For data of one variable: values of it, shape (n,), and what :func:`pmsr.predict` returned
-        for them. Otherwise, or if None, predictions are drawn against observations.
+    variable, grid, grid_prediction
+        For a law of one variable: its name, values of it, shape (n,), and what
+        :func:`pmsr.predict` returned for them. Otherwise, or if None, predictions are drawn
+        against observations.
     level
         Probability of all intervals, that of the predictions.
     history
@@ -86,6 +87,7 @@ class ReportContent:
     # Any: the type of a posterior depends on ArviZ.
     posterior: Any = None
     prediction: pd.DataFrame | None = None
+    variable: str | None = None
     grid: Floats | None = None
     grid_prediction: pd.DataFrame | None = None
     level: float = 0.95
@@ -154,17 +156,21 @@ def gather_content(
     weighed = result.best.evidence.failure is None
     data = result.data
     X = pd.DataFrame(data.X, columns=list(data.names))
+    used = data.names if len(data.names) == 1 else result.best.used
+    variable = used[0] if len(used) == 1 else None
     posterior = prediction = grid = grid_prediction = None
     if weighed:
         with _quietly():
             try:
                 posterior = result.best.posterior
                 prediction = result.predict_table(X, level)
-                if len(data.names) == 1:
-                    low, high = float(data.X.min()), float(data.X.max())
+                if variable is not None:
+                    low, high = X[variable].min(), X[variable].max()
                     room = BEYOND * (high - low)
                     grid = np.linspace(low - room, high + room, N_GRID)
-                    grid_prediction = result.predict_table(grid, level)
+                    # The law does not depend on the others.
+                    points = pd.DataFrame([X.median()] * N_GRID).assign(**{variable: grid})
+                    grid_prediction = result.predict_table(points, level)
             except ValueError:  # weighed, but not sampled; the result's warnings say so
                 pass
     return ReportContent(
@@ -174,6 +180,7 @@ def gather_content(
         winner=names[result.chosen] if weighed else None,
         posterior=posterior,
         prediction=prediction,
+        variable=variable,
         grid=grid,
         grid_prediction=grid_prediction,
         level=level,

@@ -311,11 +311,10 @@ def _draw_fit(content: ReportContent) -> dict[str, Picture]:
     y = pd.Series(data.y, name=data.target)
     bands = f"Bands hold {100 * level:g} % of the probability: the credible interval where the law"
     bands += " lies, the prediction interval where a new observation would fall."
-    has_grid = content.grid is not None and content.grid_prediction is not None
-    if content.grid_prediction is not None and has_grid and len(data.names) == 1:
+    if content.variable is not None and content.grid_prediction is not None:
         pictures["fit"] = _picture(
-            plot_fit(content.grid, content.grid_prediction, X, y, level=level),
-            f"{data.target} against {data.names[0]}: data, best fit and intervals",
+            plot_fit(content.grid, content.grid_prediction, X[[content.variable]], y, level=level),
+            f"{data.target} against {content.variable}: data, best fit and intervals",
             f"Data and best fit. {bands}",
         )
     if content.prediction is None or not np.isfinite(content.prediction["map"]).any():

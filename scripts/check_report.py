@@ -142,39 +142,18 @@ def make_samples() -> list[Path]:
     import pandas as pd
 
     import pmsr
+    from pmsr.content import gather_content
     from pmsr.data import make_data
     from pmsr.evolution import run_evolution
-    from pmsr.ranking import parsimonious, tabulate
-    from pmsr.report import ReportContent, write_report
+    from pmsr.report import write_report
+    from pmsr.result import from_evolution
     from pmsr.settings import QUICK, Search
 
-    def make_report(path: Path, X, y, search: Search, title: str, **more) -> Path:
+    def make_report(path: Path, X, y, search: Search, **more) -> Path:
+        options = {"search": search, "settings": QUICK, "random_seed": 1}
         data = make_data(X, y)
-        found = run_evolution(data, search=search, settings=QUICK, random_seed=1)
-        equations = {str(equation): equation for equation, _ in found.finalists}
-        table = tabulate(equations, {str(e): evidence for e, evidence in found.finalists})
-        winner = parsimonious(table)
-        posterior = pmsr.sample_posterior(equations[winner], X, y, random_seed=1)
-        grid = None
-        if len(data.names) == 1:
-            low, high = data.X.min(), data.X.max()
-            grid = np.linspace(low - 0.3 * (high - low), high + 0.3 * (high - low), 200)
-        content = ReportContent(
-            data=data,
-            equations=equations,
-            table=table,
-            winner=winner,
-            posterior=posterior,
-            prediction=pmsr.predict(posterior, X),
-            grid=grid,
-            grid_prediction=None if grid is None else pmsr.predict(posterior, grid),
-            history=pd.DataFrame(found.history),
-            n_candidates=found.n_candidates,
-            settings={"operators": " ".join(search.operators), "generations": search.generations},
-            title=title,
-            **more,
-        )
-        return write_report(path, content)
+        result = from_evolution(run_evolution(data, **options), data, **options)
+        return write_report(path, gather_content(result, **more))
 
     X, y = pmsr.load_galileo("shelf")
     shelf = make_report(
@@ -182,7 +161,7 @@ def make_samples() -> list[Path]:
         X,
         y,
         Search(operators=("+", "*", "/", "sqrt"), generations=25, population_size=40),
-        "Galileo's ball on the shelf",
+        title="Galileo's ball on the shelf",
         source="galileo_shelf.csv",
         command="python scripts/check_report.py",
     )
@@ -195,7 +174,7 @@ def make_samples() -> list[Path]:
         X,
         y.rename("<b>target</b>"),
         Search(operators=("+", "-", "*", "/"), generations=15, population_size=40),
-        "A <b>title</b> & more",
+        title="A <b>title</b> & more",
         warnings=["A column is called <script>alert(2)</script>."],
     )
     return [shelf, awkward]

@@ -64,6 +64,18 @@ def test_several_variables_have_no_curve():
     assert content.grid is None and len(content.prediction) == 5
 
 
+def test_a_law_of_one_among_several_variables_has_a_curve():
+    X = SHELF[0].assign(other=[3.0, 1.0, 4.0, 1.0, 5.0])[["other", "H"]]
+    found = weigh_equations(["c0*sqrt(H)"], X, SHELF[1], settings=Settings(), random_seed=1)
+    content = gather_content(found)
+    assert content.variable == "H" and content.grid.min() < 300.0
+    alone = gather_content(
+        weigh_equations(["c0*sqrt(H)"], *SHELF, settings=Settings(), random_seed=1)
+    )
+    np.testing.assert_array_equal(content.grid_prediction, alone.grid_prediction)
+    assert "D against H: data, best fit and intervals" in render_report(content)
+
+
 def test_where_nothing_could_be_weighed_there_is_no_winner():
     failed = weigh_equations(["c0*log(-H)"], *SHELF, settings=Settings(), random_seed=1)
     content = gather_content(failed)

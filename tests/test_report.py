@@ -101,6 +101,7 @@ def make_content(data, texts, log_qs, winner=0, **more):
         winner=texts[winner],
         posterior=posterior,
         prediction=predict(posterior, X),
+        variable=None if grid is None else data.names[0],
         grid=grid,
         grid_prediction=grid_prediction,
         **more,
