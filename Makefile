@@ -1,5 +1,5 @@
 # Two commands do everything on a machine with git, make and a Python, 3.11 to 3.14:
-#   make demo   weigh equations on Galileo's data
+#   make demo   find Galileo's law in his data, and report it
 #   make test   lint, types, import layers, tests, doctests
 # `make check-report` looks at reports in Chromium, which it needs.
 # `make lock` resolves the versions anew; it needs Python 3.11 and 3.12.

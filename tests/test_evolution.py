@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 import pytest
 
-from pmsr.checkpoint import load_state
+from pmsr.checkpoint import load_state, read_progress
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.evolution import Archive, Candidate, distinct_laws, read_graph, run_evolution
 from pmsr.expression import Equation
@@ -283,3 +283,20 @@ def test_spellings_of_one_law_are_one_finalist():
     ]
     laws = distinct_laws(spelt, ["H"])
     assert [law.key for law in laws] == [spelt[3].key, spelt[2].key]
+
+
+def test_equations_that_could_not_be_weighed_are_counted(tmp_path):
+    path = tmp_path / "state.npz"
+    search = Search(operators=("-", "log"), population_size=20, generations=2)
+    found = run_evolution(SHELF, search=search, random_seed=0, checkpoint=path)
+    state = load_state(path, SHELF, search, QUICK, int(np.random.default_rng(0).integers(2**63)))
+    failed = [candidate["key"] for candidate in state.candidates if candidate["failure"]]
+    assert 0 < len(failed) == found.n_failed < found.n_candidates == len(state.candidates)
+
+
+def test_a_search_that_ran_out_of_time_can_go_on_from_its_last_generation(tmp_path):
+    path = tmp_path / "state.npz"
+    search = Search(operators=("+", "*", "sqrt"), population_size=20, max_time=0.5)
+    found = run_evolution(SHELF, search=search, random_seed=0, checkpoint=path)
+    assert found.stopped == "max_time"
+    assert read_progress(path)[0] == found.history[-1]["generation"]

@@ -143,6 +143,7 @@ def test_a_search_becomes_a_ranked_table(found):
     assert "`" not in "".join(table["equation"])
     assert wrap(found, parsimonious=False).chosen == 0
     assert result.stopped == "generations" and result.n_candidates == found.n_candidates
+    assert result.n_failed == found.n_failed
     assert [r["generation"] for r in result.history] == [0, 1, 2, 3]
     evidence = dict((equation.key, evidence) for equation, evidence in found.finalists)
     for fitted in result.equations:
@@ -255,7 +256,15 @@ def test_a_loaded_result_is_the_one_that_was_saved(result, found, source, tmp_pa
     assert after.table.attrs == before.table.attrs
     pd.testing.assert_frame_equal(after.estimates(), before.estimates(), check_exact=True)
     assert after.warnings == before.warnings and after.chosen == before.chosen
-    for name in ("settings", "search", "random_seed", "stopped", "n_candidates", "versions"):
+    for name in (
+        "settings",
+        "search",
+        "random_seed",
+        "stopped",
+        "n_candidates",
+        "n_failed",
+        "versions",
+    ):
         assert getattr(after, name) == getattr(before, name)
     assert repr(after.history) == repr(before.history)
     assert after.data.target == "D" and after.data.X.tobytes() == before.data.X.tobytes()
@@ -263,6 +272,22 @@ def test_a_loaded_result_is_the_one_that_was_saved(result, found, source, tmp_pa
         own, other = after.best.posterior[group], before.best.posterior[group]
         for name in other.data_vars:
             np.testing.assert_array_equal(own[name], other[name])
+
+
+def test_posteriors_of_negligible_equations_are_drawn_again_after_loading(tmp_path):
+    laws = ["c0*sqrt(H)", "c0 + c1*H", "c0/H", "c0*H**2"]
+    before = weigh_equations(laws, *SHELF, settings=Settings(), random_seed=1)
+    before.select("c0*H**2").save(tmp_path)
+    header = json.loads((tmp_path / HEADER).read_text())
+    stored = {one["text"]: one["posterior"] is not None for one in header["equations"]}
+    assert before.probabilities[2:].max() < 1e-3 < before.probabilities[1]
+    assert stored == {"c0*sqrt(H)": True, "c0 + c1*H": True, "c0*H**2": True, "c0/H": False}
+    # Not one that was never looked at.
+    assert "draws" not in vars(before["c0/H"])
+    after = load_result(tmp_path)
+    for law in laws:
+        np.testing.assert_array_equal(after[law].predict(GRID), before[law].predict(GRID))
+    np.testing.assert_array_equal(after["c0/H"].draws.theta, before["c0/H"].draws.theta)
 
 
 def test_strange_names_survive(tmp_path):
