@@ -7,7 +7,8 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -92,7 +93,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(shtab.complete(parser, arguments.shell))
                 return 0
             # PyMC takes seconds to import: --help and wrong arguments do not wait for it.
-            commands = import_module("pmsr.commands")
+            with _loading():
+                commands = import_module("pmsr.commands")
             code = int(getattr(commands, arguments.command)(arguments))
             sys.stdout.flush()
             return code
@@ -111,6 +113,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("PMSR_DEBUG"):
             raise
         return _fail(f"{type(error).__name__}: {error} (PMSR_DEBUG=1 shows where)")
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Say on a terminal why nothing is to be seen for a moment."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    print("loading PyMC ...", end="\r", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        print("\x1b[2K", end="\r", file=sys.stderr, flush=True)
 
 
 def _fail(message: str, code: int = 1) -> int:

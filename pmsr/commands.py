@@ -6,6 +6,7 @@ import io
 import json
 import math
 import shlex
+import shutil
 import sys
 import time
 import warnings
@@ -209,8 +210,16 @@ def _search(
     _tell(result, path, arguments)
     if result.stopped != "interrupted":
         return 0
-    print(f"pmsr: interrupted. Go on with: pmsr resume {shlex.quote(str(path))}", file=sys.stderr)
+    again = f"{_program()} resume {shlex.quote(str(path))}"
+    print(f"pmsr: interrupted. Go on with: {again}", file=sys.stderr)
     return 130
+
+
+def _program() -> str:
+    """Return how this command can be called again: by its path where its name is not enough."""
+    called = sys.argv[0]
+    is_known = Path(called).name != "pmsr" or shutil.which("pmsr") is not None
+    return "pmsr" if is_known else shlex.quote(called)
 
 
 def compare(arguments: argparse.Namespace) -> int:
@@ -439,9 +448,9 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
         if report is not None:
             console.print(f"Report:  {escape(str(report))}", soft_wrap=True)
         folder = shlex.quote(str(path))
-        console.print(f"Predict: pmsr predict {escape(folder)} new.csv", soft_wrap=True)
+        console.print(f"Predict: {_program()} predict {escape(folder)} new.csv", soft_wrap=True)
         if result.search is not None:
-            console.print(f"Go on:   pmsr resume {escape(folder)}", soft_wrap=True)
+            console.print(f"Go on:   {_program()} resume {escape(folder)}", soft_wrap=True)
 
 
 def _to_rich(result: Result, title: str) -> Table:
