@@ -17,6 +17,7 @@ from textwrap import wrap
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -188,8 +189,7 @@ def _search(
     """Search, and write and show what was found; also after Ctrl-C."""
     regressor.checkpoint = path / CHECKPOINT
     with _SearchProgress(regressor, arguments.quiet) as show:
-        # The first run on a machine compiles: that is not part of the time for searching.
-        weigh_equations(["c0"], X, y, settings=QUICK, random_seed=0)
+        _warm_up(X, y, arguments.jobs)
 
         def tell(generation: Generation) -> None:
             log_generation(path, generation)
@@ -213,6 +213,20 @@ def _search(
     again = f"{_program()} resume {shlex.quote(str(path))}"
     print(f"pmsr: interrupted. Go on with: {again}", file=sys.stderr)
     return 130
+
+
+def _warm_up(X: Any, y: Any, n_jobs: int | None) -> None:
+    """Load and compile everything, in every process: that is not time for searching.
+
+    The first run on a machine compiles for half a minute; processes import for seconds.
+    """
+    weigh_equations(["c0"], X, y, settings=QUICK, random_seed=0)
+    n_workers = effective_n_jobs(n_jobs)
+    if n_workers > 1:
+        Parallel(n_jobs=n_jobs, batch_size=1)(
+            delayed(weigh_equations)(["c0"], X, y, settings=QUICK, random_seed=0)
+            for _ in range(2 * n_workers)
+        )
 
 
 def _program() -> str:
