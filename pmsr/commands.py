@@ -5,12 +5,15 @@ import csv
 import io
 import json
 import math
+import os
 import shlex
 import shutil
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
@@ -196,7 +199,10 @@ def _search(
             show(generation)
 
         regressor.callbacks = (tell,)
-        with warnings.catch_warnings(action="ignore", category=ResultWarning):
+        with (
+            warnings.catch_warnings(action="ignore", category=ResultWarning),
+            _silent_threads(),
+        ):
             try:
                 regressor.fit(X, y)
             except KeyboardInterrupt:
@@ -213,6 +219,18 @@ def _search(
     again = f"{_program()} resume {shlex.quote(str(path))}"
     print(f"pmsr: interrupted. Go on with: {again}", file=sys.stderr)
     return 130
+
+
+@contextmanager
+def _silent_threads() -> Iterator[None]:
+    """Keep joblib's threads from complaining when Ctrl-C takes their work away."""
+    before = threading.excepthook
+    if not os.environ.get("PMSR_DEBUG"):
+        threading.excepthook = lambda _: None
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 def _warm_up(X: Any, y: Any, n_jobs: int | None) -> None:
