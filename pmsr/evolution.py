@@ -459,6 +459,8 @@ class _Run:
                     break
         except KeyboardInterrupt:
             reason = "interrupted"
+            # Ctrl-C reaches the workers too, and may have taken half of their work with it.
+            self.parallel = Parallel(n_jobs=1)
         if checkpoint is not None:
             save_state(checkpoint, self.state(), self.data, self.search, self.settings, self.seed)
         return reason or "generations"

@@ -256,22 +256,26 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_process_that_is_stopped_can_go_on(data, tmp_path, number, capsys):
+@pytest.mark.parametrize(
+    ("number", "jobs"), [(signal.SIGINT, "1"), (signal.SIGINT, "2"), (signal.SIGKILL, "1")]
+)
+def test_a_process_that_is_stopped_can_go_on(data, tmp_path, number, jobs, capsys):
     command = [sys.executable, "-c", SEARCH, "fit", data, "--target", "D", *TINY, "--out", "run"]
     process = subprocess.Popen(
-        [*command, "--generations", "100000"],
+        [*command, "--generations", "100000", "--jobs", jobs],
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        # A terminal sends Ctrl-C to all processes of a group.
+        start_new_session=True,
     )
     try:
         deadline = time.monotonic() + 120
         while not (tmp_path / "run" / CHECKPOINT).exists() and time.monotonic() < deadline:
             assert process.poll() is None
             time.sleep(0.1)
-        process.send_signal(number)
+        os.killpg(process.pid, number)
         error = process.communicate(timeout=120)[1]
     finally:
         process.kill()
