@@ -442,11 +442,13 @@ class _Run:
     ) -> str:
         """Do generations until the budget ends; return the reason."""
         last_saved = time.monotonic()
+        whole = self.population[:], self.rng.bit_generator.state
         try:
             while (reason := self._end()) is None:
                 if not self.step():
                     reason = "max_time"
                     break
+                whole = self.population[:], self.rng.bit_generator.state
                 show()
                 if checkpoint is not None and time.monotonic() - last_saved > SAVE_SECONDS:
                     save_state(
@@ -461,6 +463,8 @@ class _Run:
             reason = "interrupted"
             # Ctrl-C reaches the workers too, and may have taken half of their work with it.
             self.parallel = Parallel(n_jobs=1)
+            # In the middle of a generation the population may hold what was never weighed.
+            self.population, self.rng.bit_generator.state = whole
         if checkpoint is not None:
             save_state(checkpoint, self.state(), self.data, self.search, self.settings, self.seed)
         return reason or "generations"

@@ -11,7 +11,14 @@ import pytest
 
 from pmsr.checkpoint import load_state, read_progress
 from pmsr.data import load_galileo, make_data, make_sine
-from pmsr.evolution import Archive, Candidate, distinct_laws, read_graph, run_evolution
+from pmsr.evolution import (
+    Archive,
+    Candidate,
+    _Run,
+    distinct_laws,
+    read_graph,
+    run_evolution,
+)
 from pmsr.expression import Equation
 from pmsr.genome import Primitives, equation_genome
 from pmsr.settings import QUICK, Search
@@ -300,3 +307,25 @@ def test_a_search_that_ran_out_of_time_can_go_on_from_its_last_generation(tmp_pa
     found = run_evolution(SHELF, search=search, random_seed=0, checkpoint=path)
     assert found.stopped == "max_time"
     assert read_progress(path)[0] == found.history[-1]["generation"]
+
+
+@pytest.mark.parametrize("call", [2, 3, 4, 6, 9])
+def test_a_search_interrupted_within_a_generation_goes_on_as_if_it_had_not_been(
+    tmp_path, monkeypatch, call
+):
+    search = Search(**{**vars(SMALL), "refresh": 1, "generations": 3})
+    whole = run_evolution(SHELF, search=search, random_seed=1)
+    evaluate, calls = _Run.evaluate, []
+
+    def interrupt(self, individuals, deadline):
+        calls.append(1)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return evaluate(self, individuals, deadline)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Run, "evaluate", interrupt)
+        found = run_evolution(SHELF, search=search, random_seed=1, checkpoint=tmp_path / "state")
+    assert found.stopped == "interrupted"
+    after = run_evolution(SHELF, search=search, random_seed=1, checkpoint=tmp_path / "state")
+    assert summary(after)[:2] == summary(whole)[:2]
