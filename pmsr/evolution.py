@@ -1,7 +1,7 @@
 """Generations of equations on DEAP: variation, evaluation by key, crowding; what was found."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from deap import base, tools
 from joblib import Parallel, delayed, effective_n_jobs
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from pmsr.checkpoint import State, load_state, save_state
@@ -27,6 +28,7 @@ from pmsr.genome import (
     neighbours,
     random_genome,
 )
+from pmsr.grammar import without_quotes
 from pmsr.operators import (
     POWER,
     VARIABLE,
@@ -334,10 +336,10 @@ def run_evolution(
         if checkpoint is not None and Path(checkpoint).exists():
             run.restore(load_state(checkpoint, data, run.search, run.settings, run.seed))
         else:
-            run.start(seeds)
+            run.prepare(seeds)
         with _progress(run, verbose) as show:
             stopped = run.evolve(callbacks, checkpoint, show)
-        return run.finish(stopped)
+            return run.finish(stopped, show)
 
 
 class _Run:
@@ -351,6 +353,15 @@ class _Run:
         random_seed: RandomSeed,
         n_jobs: int | None,
     ) -> None:
+        if settings.gamma == "ohagan":
+            # One gamma for all equations, or their evidence could not be compared.
+            if search.max_parameters is None:
+                raise ValueError(
+                    "gamma='ohagan' depends on the largest equation. Set max_parameters, or use "
+                    "gamma='paper'."
+                )
+            gamma = settings.resolve_gamma(len(data.y), search.max_parameters)
+            settings = replace(settings, gamma=gamma)
         self.data, self.search, self.settings = data, search, settings
         self.started = time.monotonic()
         self.seed = int(np.random.default_rng(random_seed).integers(2**63))
@@ -398,14 +409,12 @@ class _Run:
         statistics.register("max", max)
         return statistics
 
-    def start(self, seeds: Sequence[Equation]) -> None:
-        """Make and evaluate the first population."""
+    def prepare(self, seeds: Sequence[Equation]) -> None:
+        """Make the first population."""
         genomes = [equation_genome(seed, self.primitives, rng=self.rng) for seed in seeds]
         while len(genomes) < self.search.population_size:
             genomes.append(self.toolbox.individual())
         self.population = [Individual(genome) for genome in genomes[: self.search.population_size]]
-        self.evaluate(self.population, deadline=None)
-        self._record()
 
     def restore(self, state: State) -> None:
         """Go on where a checkpoint left off."""
@@ -435,11 +444,17 @@ class _Run:
         )
 
     def evolve(
-        self, callbacks: Sequence[Callback], checkpoint: str | Path | None, show: Callable[[], None]
+        self,
+        callbacks: Sequence[Callback],
+        checkpoint: str | Path | None,
+        show: Callable[..., None],
     ) -> str:
         """Do generations until the budget ends; return the reason."""
         last_saved = time.monotonic()
         try:
+            if not self.history:
+                self.evaluate(self.population, deadline=None)
+                self._record()
             while (reason := self._end()) is None:
                 if not self.step():
                     return "max_time"
@@ -454,6 +469,8 @@ class _Run:
                     reason = "callback"
                     break
         except KeyboardInterrupt:
+            if not self.history:
+                raise  # in the first population: nothing is lost
             reason = "interrupted"
         if checkpoint is not None:
             save_state(checkpoint, self.state(), self.data, self.search, self.settings, self.seed)
@@ -648,7 +665,7 @@ class _Run:
             elapsed=time.monotonic() - self.started,
         )
 
-    def finish(self, stopped: str) -> Evolution:
+    def finish(self, stopped: str, show: Callable[..., None]) -> Evolution:
         """Weigh the finalists again, with replicates, and rank them."""
         front = sorted(
             (member.candidate for member in self.archive.front), key=lambda c: c.complexity
@@ -657,7 +674,6 @@ class _Run:
         laws = distinct_laws(best, self.data.names)[: self.search.n_finalists]
         laws += [law for law in distinct_laws(front, self.data.names) if not _among(law, laws)]
         keys = [law.key for law in laws]
-        equations = [Equation(key, self.data.names) for key in keys]
         settings = replace(
             self.settings,
             n_draws=max(self.settings.n_draws, FINALIST.n_draws // 4),
@@ -666,28 +682,14 @@ class _Run:
             thorough=True,
         )
         pairs: list[tuple[Equation, Evidence]] = []
-        n_round = self.n_workers
-        slowest = 0.0
-        for start in range(0, len(keys), n_round):
-            clock = time.monotonic()
-            left = np.inf if self.search.max_time is None else self._time_left()
-            # The best come first; those for which there is no time are not reported.
-            if start > 0 and left < slowest:
-                break
-            chosen = list(zip(keys, equations, strict=True))[start : start + n_round]
-            evidences = self.parallel(
-                delayed(_weigh_batch)(
-                    [(key, equation.program)],
-                    self.data,
-                    settings,
-                    self.seed + 1,
-                    self.search.fitness,
-                    added_operators(),
-                )
-                for key, equation in chosen
-            )
-            pairs += [(e, found[0]) for (_, e), found in zip(chosen, evidences, strict=True)]
-            slowest = max(slowest, time.monotonic() - clock)
+        try:
+            for pair in self._weigh_finalists(keys, settings):
+                pairs.append(pair)
+                show(f"weighing {len(pairs)} of {len(keys)} finalists again")
+        except KeyboardInterrupt:
+            if not pairs:
+                raise
+            stopped = "interrupted"
         if self.search.fitness == "evidence":
             pairs.sort(key=lambda pair: 2 * pair[1].log_q_se - pair[1].log_q)
         else:
@@ -702,6 +704,30 @@ class _Run:
             stopped,
             self.search.fitness,
         )
+
+    def _weigh_finalists(
+        self, keys: Sequence[str], settings: Settings
+    ) -> Iterator[tuple[Equation, Evidence]]:
+        """Weigh equations thoroughly, the best first, until time is up."""
+        slowest = 0.0
+        for chunk in _batches(keys, self.n_workers):
+            clock = time.monotonic()
+            if slowest > 0.0 and self._time_left() < slowest:
+                return
+            equations = [Equation(key, self.data.names) for key in chunk]
+            results = self.parallel(
+                delayed(_weigh_batch)(
+                    [(key, equation.program)],
+                    self.data,
+                    settings,
+                    self.seed + 1,
+                    self.search.fitness,
+                    added_operators(),
+                )
+                for key, equation in zip(chunk, equations, strict=True)
+            )
+            yield from zip(equations, (evidences[0] for evidences in results), strict=True)
+            slowest = max(slowest, time.monotonic() - clock)
 
 
 def _batches(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
@@ -757,36 +783,47 @@ def _finite_mean(values: Sequence[float]) -> float:
 def _progress(run: _Run, verbose: bool) -> Any:
     """Show generation, best equation, its score, rate and time left."""
     if not verbose:
-        return nullcontext(lambda: None)
+        return nullcontext(lambda text="": None)
     return _Display(run)
 
 
 class _Display:
-    """A rich progress bar, for terminal and notebook."""
+    """A rich progress bar, for terminal and notebook: how much of the budget is used."""
 
     def __init__(self, run: _Run) -> None:
         self.run = run
         self.progress = Progress(
-            TextColumn("generation {task.completed}/{task.total}"),
+            TextColumn("generation {task.fields[generation]}"),
             BarColumn(bar_width=20),
             TextColumn("{task.description}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
         )
 
-    def __enter__(self) -> Callable[[], None]:
+    def __enter__(self) -> Callable[..., None]:
         self.progress.start()
-        self.task = self.progress.add_task(
-            "", total=self.run.search.generations, completed=self.run.generation
-        )
+        self.task = self.progress.add_task("first population", total=1.0, generation=0)
         return self.show
 
-    def show(self) -> None:
+    def show(self, text: str = "") -> None:
         """Bring the line up to date."""
         run, best = self.run, self.run.best
-        rate = run.n_weighed / max(1e-9, time.monotonic() - run.started)
-        text = f"{best.key[:50]}  {best.score:.2f}  {rate:.0f} equations/s" if best else "searching"
-        self.progress.update(self.task, completed=run.generation, description=text)
+        elapsed = time.monotonic() - run.started
+        if not text and best is not None:
+            value = f"log q {best.log_q:.2f}"
+            if run.search.fitness == "rmse":
+                value = f"RMSE {best.rmse:.4g}"
+            rate = run.n_weighed / max(1e-9, elapsed)
+            text = f"{escape(without_quotes(best.key)[:50])}  {value}  {rate:.0f} equations/s"
+        search = run.search
+        used = max(
+            run.generation / max(1, search.generations),
+            elapsed / (search.max_time or np.inf),
+            run.n_weighed / (search.max_evaluations or np.inf),
+        )
+        self.progress.update(
+            self.task, completed=min(1.0, used), description=text, generation=run.generation
+        )
 
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
