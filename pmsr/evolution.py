@@ -215,6 +215,8 @@ def _refusal(equation: Equation, search: Search) -> str | None:
         return "too many parameters"
     if not search.variable_exponents and _has_variable_exponent(equation.program):
         return "variable exponent"
+    if not search.nested_functions and _has_nested_waves(equation.program):
+        return "nested functions"
     return None
 
 
@@ -258,6 +260,18 @@ def _has_variable_exponent(program: Program) -> bool:
         depends.append(
             code == VARIABLE or (inner and (depends[a] or (code != POWER and depends[b])))
         )
+    return False
+
+
+def _has_nested_waves(program: Program) -> bool:
+    """Tell whether one of sin, cos, tan and tanh stands inside another."""
+    waves = [operator_code(name) for name in ("sin", "cos", "tan", "tanh")]
+    inside: list[bool] = []
+    for code, a, b in program.nodes.tolist():
+        below = code >= POWER and (inside[a] or (code != POWER and inside[b]))
+        if code in waves and below:
+            return True
+        inside.append(below or code in waves)
     return False
 
 
