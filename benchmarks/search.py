@@ -22,6 +22,7 @@ from rich.progress import track
 from rich.table import Table
 
 import pmsr
+import pmsr.evidence
 from pmsr.data import make_data
 from pmsr.evidence import fit_rmse
 from pmsr.evolution import run_evolution
@@ -118,6 +119,26 @@ def is_law(equation, law, truth, X):
     return True
 
 
+class FittingClock:
+    """Adds up the time that `evidence` spends on fitting, in this process."""
+
+    def __enter__(self):
+        self.seconds, self.real = 0.0, pmsr.evidence.make_target
+
+        def timed(*arguments, **options):
+            started = time.monotonic()
+            try:
+                return self.real(*arguments, **options)
+            finally:
+                self.seconds += time.monotonic() - started
+
+        pmsr.evidence.make_target = timed
+        return self
+
+    def __exit__(self, *_):
+        pmsr.evidence.make_target = self.real
+
+
 def run(problem, seed, seconds, generations, jobs):
     """One search; who won, when the law was first seen, and where it ranks."""
     make, operators, text, truth = PROBLEMS[problem]
@@ -125,7 +146,9 @@ def run(problem, seed, seconds, generations, jobs):
     law = pmsr.Equation(text, data.names)
     search = Search(operators=operators, generations=generations, max_time=seconds, patience=150)
     started, cpu = time.monotonic(), time.process_time()
-    found = run_evolution(data, search=search, random_seed=seed, n_jobs=jobs)
+    with FittingClock() as fitting:
+        found = run_evolution(data, search=search, random_seed=seed, n_jobs=jobs)
+    spent = found.seconds
     elapsed, cpu = time.monotonic() - started, time.process_time() - cpu
     equations = [equation for equation, _ in found.finalists]
     places = [k for k, e in enumerate(equations) if is_law(e, law, truth, data.X)]
@@ -146,7 +169,18 @@ def run(problem, seed, seconds, generations, jobs):
         "hit_rate": last["cache_hits"] / max(1, last["cache_lookups"]),
         "distinct": last["n_distinct"],
         "stopped": found.stopped,
+        "variation_s": spent["variation"],
+        "algebra_s": spent["algebra"],
+        "fitting_s": fitting.seconds,
+        "weighing_s": spent["weighing"],
+        "finalists_s": spent["finalists"],
     }
+
+
+def symbolic_share(row):
+    """Share of the search, without the finalists, that goes to variation and algebra."""
+    symbolic = row["variation_s"] + row["algebra_s"]
+    return symbolic / (symbolic + row["weighing_s"])
 
 
 def main():
@@ -169,7 +203,17 @@ def main():
         writer.writeheader()
         writer.writerows(rows)
     table = Table(title=f"{arguments.seeds} seeds, at most {arguments.time:.0f} s each")
-    for column in ("problem", "won", "reported", "nats behind", "seconds", "generations", "eq/s"):
+    for column in (
+        "problem",
+        "won",
+        "reported",
+        "nats behind",
+        "seconds",
+        "generations",
+        "eq/s",
+        "cache hits",
+        "variation + algebra",
+    ):
         table.add_column(column, justify="right")
     for problem in arguments.problems:
         mine = [row for row in rows if row["problem"] == problem]
@@ -186,8 +230,10 @@ def main():
             spread("seconds"),
             spread("generations"),
             f"{np.median([row['candidates'] / row['seconds'] for row in mine]):.0f}",
+            f"{np.median([row['hit_rate'] for row in mine]):.0%}",
+            f"{np.median([symbolic_share(row) for row in mine]):.0%}",
         )
-    console = Console()
+    console = Console(width=120)
     console.print(table)
     console.print("median / worst where there are two numbers")
     for row in rows:

@@ -1,7 +1,7 @@
 """Generations of equations on DEAP: variation, evaluation by key, crowding; what was found."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -95,6 +95,8 @@ class Evolution:
     fitness
         ``"evidence"`` or ``"rmse"``; the conventional search does not weigh its finalists, whose
         ``log_q`` is NaN.
+    seconds
+        Where the time went: variation, algebra (with the look-up), weighing, finalists.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -104,6 +106,7 @@ class Evolution:
     n_candidates: int
     stopped: str
     fitness: str = "evidence"
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def winner(self) -> Equation:
@@ -390,7 +393,7 @@ class _Run:
         self.last_improvement = 0
         self.history = tools.Logbook()
         self.population: list[Individual] = []
-        self.seconds = {"variation": 0.0, "algebra": 0.0, "weighing": 0.0}
+        self.seconds = dict.fromkeys(("variation", "algebra", "weighing", "finalists"), 0.0)
         self.toolbox = self._toolbox()
         self.statistics = self._statistics()
 
@@ -696,6 +699,7 @@ class _Run:
             thorough=True,
         )
         pairs: list[tuple[Equation, Evidence]] = []
+        clock = time.monotonic()
         try:
             for pair in self._weigh_finalists(keys, settings):
                 pairs.append(pair)
@@ -704,6 +708,7 @@ class _Run:
             if not pairs:
                 raise
             stopped = "interrupted"
+        self.seconds["finalists"] += time.monotonic() - clock
         if self.search.fitness == "evidence":
             pairs.sort(key=lambda pair: 2 * pair[1].log_q_se - pair[1].log_q)
         else:
@@ -717,6 +722,7 @@ class _Run:
             self.n_weighed,
             stopped,
             self.search.fitness,
+            dict(self.seconds),
         )
 
     def _weigh_finalists(
