@@ -20,7 +20,6 @@ from pmsr.expression import Equation
 from pmsr.genome import (
     Genome,
     Primitives,
-    canonical_equation,
     crossover,
     distance,
     equation_genome,
@@ -205,7 +204,7 @@ def read_graph(genome: Genome, variables: Sequence[str], search: Search) -> Read
     except ValueError as error:
         return Reading(f"! {error}", refusal="not a real, finite expression")
     key = equation.key
-    equation = canonical_equation(equation)
+    equation = equation.to_canonical()
     refusal = _refusal(equation, search)
     return Reading(key, equation.program if refusal is None else None, refusal)
 
