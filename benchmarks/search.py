@@ -1,6 +1,7 @@
 """How often, and how fast, the search finds known laws.
 
 python benchmarks/search.py [--problems shelf no_shelf ...] [--seeds 10] [--time 120] [--jobs 1]
+    [--options '{"refresh": null}'] [--name search]
 
 A law counts as found in any algebraic form: an equation with as many parameters as the law that
 fits noiseless data of the law, for several values of its parameters, to six digits. As a winner, it
@@ -9,6 +10,7 @@ may also be the law with some of its numbers, such as the 2 in 2*sin(x) + c0.
 
 import argparse
 import csv
+import json
 import os
 import time
 from pathlib import Path
@@ -139,12 +141,20 @@ class FittingClock:
         pmsr.evidence.make_target = self.real
 
 
-def run(problem, seed, seconds, generations, jobs):
+def run(problem, seed, seconds, generations, jobs, options):
     """One search; who won, when the law was first seen, and where it ranks."""
     make, operators, text, truth = PROBLEMS[problem]
     data = make(seed)
     law = pmsr.Equation(text, data.names)
-    search = Search(operators=operators, generations=generations, max_time=seconds, patience=150)
+    search = Search(
+        **{
+            "operators": operators,
+            "generations": generations,
+            "max_time": seconds,
+            "patience": 150,
+            **options,
+        }
+    )
     started, cpu = time.monotonic(), time.process_time()
     with FittingClock() as fitting:
         found = run_evolution(data, search=search, random_seed=seed, n_jobs=jobs)
@@ -190,15 +200,23 @@ def main():
     parser.add_argument("--time", type=float, default=120.0, help="seconds a search may take")
     parser.add_argument("--generations", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=None)
+    parser.add_argument("--options", type=json.loads, default={}, help="of Search, as JSON")
+    parser.add_argument("--name", default="search", help="of the file with the results")
     arguments = parser.parse_args()
     tasks = [(problem, seed) for problem in arguments.problems for seed in range(arguments.seeds)]
     rows = [
-        run(problem, seed, arguments.time, arguments.generations, arguments.jobs)
+        run(
+            problem,
+            seed,
+            arguments.time,
+            arguments.generations,
+            arguments.jobs,
+            arguments.options,
+        )
         for problem, seed in track(tasks, "searching")
     ]
     RESULTS.mkdir(exist_ok=True)
-    name = "search_" + "_".join(arguments.problems) if len(arguments.problems) < 3 else "search"
-    with (RESULTS / f"{name}.csv").open("w", newline="") as file:
+    with (RESULTS / f"{arguments.name}.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)

@@ -29,6 +29,7 @@ from pmsr.genome import (
 )
 from pmsr.grammar import without_quotes
 from pmsr.operators import (
+    PARAMETER,
     POWER,
     VARIABLE,
     Operator,
@@ -219,6 +220,8 @@ def _refusal(equation: Equation, search: Search) -> str | None:
         return "variable exponent"
     if not search.nested_functions and _has_nested_waves(equation.program):
         return "nested functions"
+    if not search.share_parameters and _has_shared_parameter(equation.program):
+        return "shared parameter"
     return None
 
 
@@ -275,6 +278,18 @@ def _has_nested_waves(program: Program) -> bool:
             return True
         inside.append(below or code in waves)
     return False
+
+
+def _has_shared_parameter(program: Program) -> bool:
+    """Tell whether a parameter is an argument of two nodes, as in c0*(c0 + x)."""
+    arguments = [
+        child
+        for code, a, b in program.nodes.tolist()
+        if code >= POWER
+        for child in ((a,) if code == POWER else {a, b})
+    ]
+    parameters = np.flatnonzero(program.nodes[:, 0] == PARAMETER)
+    return any(arguments.count(node) > 1 for node in parameters.tolist())
 
 
 def _same_equation(first: _Member, second: _Member) -> bool:

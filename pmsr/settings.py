@@ -330,7 +330,7 @@ class Search:
     fitness: Literal["evidence", "rmse"] = "evidence"
     p_crossover: float = 0.4
     p_mutation: float = 0.4
-    refresh: int | None = 20
+    refresh: int | None = 10
     n_finalists: int = 40
 
     def __post_init__(self) -> None:

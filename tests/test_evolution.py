@@ -220,6 +220,9 @@ def test_a_guess_takes_part():
         (dict(nested_functions=False), "c0 + sin(H*cos(H))", "nested functions"),
         (dict(nested_functions=True), "c0 + sin(H*cos(H))", None),
         (dict(nested_functions=False), "sin(H) + cos(sqrt(c0*H))", None),
+        (dict(share_parameters=False), "c0*(c0 + sin(H))", "shared parameter"),
+        (dict(share_parameters=False), "sin(c0 + H)*(c0 + H)", None),
+        (dict(share_parameters=True), "c0*(c0 + sin(H))", None),
     ],
 )
 def test_constraints_refuse(option, text, reason):
