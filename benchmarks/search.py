@@ -204,22 +204,17 @@ def main():
     parser.add_argument("--name", default="search", help="of the file with the results")
     arguments = parser.parse_args()
     tasks = [(problem, seed) for problem in arguments.problems for seed in range(arguments.seeds)]
-    rows = [
-        run(
-            problem,
-            seed,
-            arguments.time,
-            arguments.generations,
-            arguments.jobs,
-            arguments.options,
-        )
-        for problem, seed in track(tasks, "searching")
-    ]
     RESULTS.mkdir(exist_ok=True)
+    rows = []
     with (RESULTS / f"{arguments.name}.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+        for problem, seed in track(tasks, "searching"):
+            limits = (arguments.time, arguments.generations, arguments.jobs)
+            rows.append(run(problem, seed, *limits, arguments.options))
+            if len(rows) == 1:
+                writer = csv.DictWriter(file, rows[0])
+                writer.writeheader()
+            writer.writerow(rows[-1])
+            file.flush()
     table = Table(title=f"{arguments.seeds} seeds, at most {arguments.time:.0f} s each")
     for column in (
         "problem",

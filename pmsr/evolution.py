@@ -206,10 +206,10 @@ def read_graph(genome: Genome, variables: Sequence[str], search: Search) -> Read
     """Find the canonical form of a graph and check it against the constraints of a search."""
     try:
         equation = genome.equation(variables)
-    except ValueError as error:
+        key = equation.key
+        equation = equation.to_canonical()
+    except (ValueError, TypeError) as error:  # SymPy's way to say that a number is not real
         return Reading(f"! {error}", refusal="not a real, finite expression")
-    key = equation.key
-    equation = equation.to_canonical()
     refusal = _refusal(equation, search)
     return Reading(key, equation.program if refusal is None else None, refusal)
 
