@@ -1,5 +1,6 @@
 """Configuration of the documentation; `make docs` builds it."""
 
+import logging
 import os
 import shutil
 from pathlib import Path
@@ -13,6 +14,9 @@ import pmsr
 HERE = Path(__file__).parent
 # Threads inside a small computation only cost time.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Sphinx shows what libraries log on import, which is not for readers of its warnings.
+for name in ("arviz", "pytensor", "traitlets"):
+    logging.getLogger(name).setLevel(logging.WARNING)
 
 project = "pmsr"
 author = "The pmsr developers"
@@ -25,7 +29,8 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["_build", "figures/*.py"]
+# The name "search" is taken by Sphinx's own page: search.md is shown as how_the_search_works.
+exclude_patterns = ["_build", "figures/*.py", "search.md"]
 
 # The notebooks live beside the package; a page must lie in the folder of the documentation.
 shutil.copytree(HERE.parent / "notebooks", HERE / "notebooks", dirs_exist_ok=True)
@@ -43,7 +48,6 @@ napoleon_use_rtype = False
 napoleon_preprocess_types = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-autodoc_class_signature = "separated"
 add_module_names = False
 python_maximum_signature_line_length = 88
 
