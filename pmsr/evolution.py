@@ -30,6 +30,8 @@ from pmsr.genome import (
 )
 from pmsr.grammar import without_quotes
 from pmsr.operators import (
+    FIRST_OPERATOR,
+    OPERATORS,
     PARAMETER,
     POWER,
     VARIABLE,
@@ -224,6 +226,8 @@ def _refusal(equation: Equation, search: Search) -> str | None:
         return "variable exponent"
     if not search.nested_functions and _has_nested_waves(equation.program):
         return "nested functions"
+    if (foreign := _foreign_function(equation.program, search)) is not None:
+        return f"operator {foreign}"
     if not search.share_parameters and _has_shared_parameter(equation.program):
         return "shared parameter"
     return None
@@ -282,6 +286,18 @@ def _has_nested_waves(program: Program) -> bool:
             return True
         inside.append(below or code in waves)
     return False
+
+
+def _foreign_function(program: Program, search: Search) -> str | None:
+    """Name a function that algebra brought in although it is not allowed: sqrt(x*x) is abs(x)."""
+    names = list(OPERATORS)
+    for code in program.nodes[:, 0].tolist():
+        name = names[code - FIRST_OPERATOR] if code >= FIRST_OPERATOR else ""
+        if name in search.operators or name in ("pow", "sqrt") or not name.isidentifier():
+            continue
+        if not (name == "exp" and search.variable_exponents):
+            return name
+    return None
 
 
 def _has_shared_parameter(program: Program) -> bool:
