@@ -1,11 +1,12 @@
 # Two commands do everything on a machine with git, make and a Python, 3.11 to 3.14:
 #   make demo   find Galileo's law in his data, and report it
 #   make test   lint, types, import layers, tests, doctests
+# `make docs` builds the documentation in docs/_build/html, in an environment of its own (3.12 and later).
 # `make check-report` looks at reports in Chromium, which it needs.
 # `make lock` resolves the versions anew; it needs Python 3.11 and 3.12.
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint check-next check-report lock clean .venv .venv-next
+.PHONY: demo test docs lint check-next check-report lock clean .venv .venv-next .venv-docs
 
 LOCKS := requirements/py311.txt requirements/py312.txt
 SCRIPTS := scripts/find-python scripts/make-env
@@ -42,6 +43,11 @@ check-next:
 	    $(PYTEST_ENV) .venv-next/bin/pytest $(PYTEST_ARGS) -m "not slow"; \
 	fi
 
+# Notebooks that have not changed are not run again: their outputs are kept in docs/_build.
+docs: .venv-docs/stamp
+	OMP_NUM_THREADS=1 .venv-docs/bin/sphinx-build -W --keep-going -q docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 check-report: .venv/stamp
 	$(PYTEST_ENV) .venv/bin/python scripts/check_report.py
 
@@ -49,15 +55,21 @@ check-report: .venv/stamp
 
 .venv-next: .venv-next/stamp
 
+.venv-docs: .venv-docs/stamp
+
 .venv/stamp: $(LOCKS) $(SCRIPTS) pyproject.toml
 	scripts/make-env .venv 3.11 $(NEXT)
 
 .venv-next/stamp: $(LOCKS) $(SCRIPTS) pyproject.toml
 	scripts/make-env .venv-next $(NEXT)
 
+.venv-docs/stamp: $(LOCKS) requirements/docs.txt $(SCRIPTS) pyproject.toml
+	MORE=requirements/docs.txt scripts/make-env .venv-docs $(NEXT)
+
 lock:
 	scripts/lock 3.11 requirements/py311.txt
 	scripts/lock 3.12 requirements/py312.txt
+	scripts/lock 3.12 requirements/docs.txt requirements/py312.txt
 
 clean:
-	rm -rf .venv .venv-next .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-next .venv-docs docs/_build docs/notebooks .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

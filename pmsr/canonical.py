@@ -141,9 +141,10 @@ def absorb(expression: Any, parameters: Collection[Any]) -> Any:
         reduced = _Absorption(census).reduce(expression)
         if reduced is expression or reduced == expression:
             idle = _companions(expression, census)
-            if not idle:
+            reduced = settle(expression, idle) if idle else expression
+            # Without c0, sqrt(c0*c1 - 1) may have become sqrt(-1).
+            if not idle or reduced.has(sympy.I, sympy.zoo, sympy.nan):
                 return expression
-            reduced = settle(expression, idle)
         expression = settle(reduced)
 
 

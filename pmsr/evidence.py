@@ -181,9 +181,18 @@ def seed_for(key: str, random_seed: RandomSeed) -> np.random.SeedSequence:
 
 
 def weigh(
-    program: Program, data: Data, settings: Settings, seed: np.random.SeedSequence
+    program: Program,
+    data: Data,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    *,
+    floor: float = -np.inf,
 ) -> Evidence:
-    """Compute the evidence of a program: what the search calls, thousands of times."""
+    """Compute the evidence of a program: what the search calls, thousands of times.
+
+    Where `linear_log_q` is below the floor, or hopeless, a search is content with it; its standard
+    error is then 1.
+    """
     p = program.n_parameters
     bounds = settings.sigma_bounds(data.y)
     gamma = settings.resolve_gamma(len(data.y), p)
@@ -194,7 +203,7 @@ def weigh(
         if p == 0:
             return _weigh_constant(program, data, settings, failed)
         try:
-            return _weigh_fitted(program, data, settings, seed, failed)
+            return _weigh_fitted(program, data, settings, seed, failed, floor)
         except (FitError, FloatingPointError) as error:
             return replace(failed, failure=str(error))
         except np.linalg.LinAlgError:
@@ -249,6 +258,7 @@ def _weigh_fitted(
     settings: Settings,
     seed: np.random.SeedSequence,
     failed: Evidence,
+    floor: float,
 ) -> Evidence:
     rng_fit, *rngs = (
         np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(1 + settings.n_replicates)
@@ -262,7 +272,7 @@ def _weigh_fitted(
     )
     if not settings.thorough:
         log_q = linear_log_q(target)
-        if log_q < _constant_log_q(data.y.tobytes(), settings) - HOPELESS:
+        if log_q < max(floor, _constant_log_q(data.y.tobytes(), settings) - HOPELESS):
             return replace(fitted, log_q=log_q, log_q_se=1.0)
 
     def sample(rng: np.random.Generator) -> FractionalKernel:

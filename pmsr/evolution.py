@@ -1,15 +1,17 @@
 """Generations of equations on DEAP: variation, evaluation by key, crowding; what was found."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from deap import base, tools
 from joblib import Parallel, delayed, effective_n_jobs
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from pmsr.checkpoint import State, load_state, save_state
@@ -19,7 +21,6 @@ from pmsr.expression import Equation
 from pmsr.genome import (
     Genome,
     Primitives,
-    canonical_equation,
     crossover,
     distance,
     equation_genome,
@@ -27,7 +28,11 @@ from pmsr.genome import (
     neighbours,
     random_genome,
 )
+from pmsr.grammar import without_quotes
 from pmsr.operators import (
+    FIRST_OPERATOR,
+    OPERATORS,
+    PARAMETER,
     POWER,
     VARIABLE,
     Operator,
@@ -50,6 +55,9 @@ WEIGH_BATCH = 3  # equations that it weighs before it does, about 30 ms
 ROUND = 32  # equations for each worker between two looks at the clock
 N_CLIMBERS = 3  # of the best individuals that climb at a refresh
 MAX_CLIMB = 5  # steps that each takes at most
+# Nats behind the best at which an equation is not sampled: more than half of all. Its integral is
+# then that of a linear equation with the same squared error, within a nat for most.
+FAR = 12.0
 SAVE_SECONDS = 5.0  # between checkpoints
 FINAL_SHARE = 0.2  # of max_time, for weighing the finalists again
 # Among thousands of forms some gain a nat by chance: on Galileo's shelf data sqrt(c0*H/(c1 + H))
@@ -93,6 +101,8 @@ class Evolution:
     fitness
         ``"evidence"`` or ``"rmse"``; the conventional search does not weigh its finalists, whose
         ``log_q`` is NaN.
+    seconds
+        Where the time went: variation, algebra (with the look-up), weighing, finalists.
     n_failed
         How many of the equations seen could not be weighed.
     """
@@ -104,6 +114,7 @@ class Evolution:
     n_candidates: int
     stopped: str
     fitness: str = "evidence"
+    seconds: Mapping[str, float] = field(default_factory=dict)
     n_failed: int = 0
 
     @property
@@ -200,10 +211,10 @@ def read_graph(genome: Genome, variables: Sequence[str], search: Search) -> Read
     """Find the canonical form of a graph and check it against the constraints of a search."""
     try:
         equation = genome.equation(variables)
-    except ValueError as error:
+        key = equation.key
+        equation = equation.to_canonical()
+    except (ValueError, TypeError) as error:  # SymPy's way to say that a number is not real
         return Reading(f"! {error}", refusal="not a real, finite expression")
-    key = equation.key
-    equation = canonical_equation(equation)
     refusal = _refusal(equation, search)
     return Reading(key, equation.program if refusal is None else None, refusal)
 
@@ -216,6 +227,12 @@ def _refusal(equation: Equation, search: Search) -> str | None:
         return "too many parameters"
     if not search.variable_exponents and _has_variable_exponent(equation.program):
         return "variable exponent"
+    if not search.nested_functions and _has_nested_waves(equation.program):
+        return "nested functions"
+    if (foreign := _foreign_function(equation.program, search)) is not None:
+        return f"operator {foreign}"
+    if not search.share_parameters and _has_shared_parameter(equation.program):
+        return "shared parameter"
     return None
 
 
@@ -260,6 +277,42 @@ def _has_variable_exponent(program: Program) -> bool:
             code == VARIABLE or (inner and (depends[a] or (code != POWER and depends[b])))
         )
     return False
+
+
+def _has_nested_waves(program: Program) -> bool:
+    """Tell whether one of sin, cos, tan and tanh stands inside another."""
+    waves = [operator_code(name) for name in ("sin", "cos", "tan", "tanh")]
+    inside: list[bool] = []
+    for code, a, b in program.nodes.tolist():
+        below = code >= POWER and (inside[a] or (code != POWER and inside[b]))
+        if code in waves and below:
+            return True
+        inside.append(below or code in waves)
+    return False
+
+
+def _foreign_function(program: Program, search: Search) -> str | None:
+    """Name a function that algebra brought in although it is not allowed: sqrt(x*x) is abs(x)."""
+    names = list(OPERATORS)
+    for code in program.nodes[:, 0].tolist():
+        name = names[code - FIRST_OPERATOR] if code >= FIRST_OPERATOR else ""
+        if name in search.operators or name in ("pow", "sqrt") or not name.isidentifier():
+            continue
+        if not (name == "exp" and search.variable_exponents):
+            return name
+    return None
+
+
+def _has_shared_parameter(program: Program) -> bool:
+    """Tell whether a parameter is an argument of two nodes, as in c0*(c0 + x)."""
+    arguments = [
+        child
+        for code, a, b in program.nodes.tolist()
+        if code >= POWER
+        for child in ((a,) if code == POWER else {a, b})
+    ]
+    parameters = np.flatnonzero(program.nodes[:, 0] == PARAMETER)
+    return any(arguments.count(node) > 1 for node in parameters.tolist())
 
 
 def _same_equation(first: _Member, second: _Member) -> bool:
@@ -337,10 +390,10 @@ def run_evolution(
         if checkpoint is not None and Path(checkpoint).exists():
             run.restore(load_state(checkpoint, data, run.search, run.settings, run.seed))
         else:
-            run.start(seeds)
+            run.prepare(seeds)
         with _progress(run, verbose) as show:
             stopped = run.evolve(callbacks, checkpoint, show)
-        return run.finish(stopped)
+            return run.finish(stopped, show)
 
 
 class _Run:
@@ -354,6 +407,15 @@ class _Run:
         random_seed: RandomSeed,
         n_jobs: int | None,
     ) -> None:
+        if settings.gamma == "ohagan":
+            # One gamma for all equations, or their evidence could not be compared.
+            if search.max_parameters is None:
+                raise ValueError(
+                    "gamma='ohagan' depends on the largest equation. Set max_parameters, or use "
+                    "gamma='paper'."
+                )
+            gamma = settings.resolve_gamma(len(data.y), search.max_parameters)
+            settings = replace(settings, gamma=gamma)
         self.data, self.search, self.settings = data, search, settings
         self.started = time.monotonic()
         self.seed = int(np.random.default_rng(random_seed).integers(2**63))
@@ -368,7 +430,7 @@ class _Run:
         self.last_improvement = 0
         self.history = tools.Logbook()
         self.population: list[Individual] = []
-        self.seconds = {"variation": 0.0, "algebra": 0.0, "weighing": 0.0}
+        self.seconds = dict.fromkeys(("variation", "algebra", "weighing", "finalists"), 0.0)
         self.toolbox = self._toolbox()
         self.statistics = self._statistics()
 
@@ -401,14 +463,12 @@ class _Run:
         statistics.register("max", max)
         return statistics
 
-    def start(self, seeds: Sequence[Equation]) -> None:
-        """Make and evaluate the first population."""
+    def prepare(self, seeds: Sequence[Equation]) -> None:
+        """Make the first population."""
         genomes = [equation_genome(seed, self.primitives, rng=self.rng) for seed in seeds]
         while len(genomes) < self.search.population_size:
             genomes.append(self.toolbox.individual())
         self.population = [Individual(genome) for genome in genomes[: self.search.population_size]]
-        self.evaluate(self.population, deadline=None)
-        self._record()
 
     def restore(self, state: State) -> None:
         """Go on where a checkpoint left off."""
@@ -438,12 +498,18 @@ class _Run:
         )
 
     def evolve(
-        self, callbacks: Sequence[Callback], checkpoint: str | Path | None, show: Callable[[], None]
+        self,
+        callbacks: Sequence[Callback],
+        checkpoint: str | Path | None,
+        show: Callable[..., None],
     ) -> str:
         """Do generations until the budget ends; return the reason."""
         last_saved = time.monotonic()
         whole = self.population[:], self.rng.bit_generator.state
         try:
+            if not self.history:
+                self.evaluate(self.population, deadline=None)
+                self._record()
             while (reason := self._end()) is None:
                 if not self.step():
                     reason = "max_time"
@@ -460,6 +526,8 @@ class _Run:
                     reason = "callback"
                     break
         except KeyboardInterrupt:
+            if not self.history:
+                raise  # in the first population: nothing is lost
             reason = "interrupted"
             # Ctrl-C reaches the workers too, and may have taken half of their work with it.
             self.parallel = Parallel(n_jobs=1)
@@ -617,6 +685,8 @@ class _Run:
     def _weigh(self, new: list[tuple[str, Program]], deadline: float | None) -> bool:
         """Weigh new equations in parallel; stop between rounds when time is up."""
         size = len(new) if deadline is None else ROUND * self.n_workers
+        # Not among the tasks' results so far: they must not depend on the number of workers.
+        floor = self.best.score - FAR if self.best is not None else -np.inf
         for chunk in _batches(new, max(1, size)):
             if deadline is not None and time.monotonic() > deadline:
                 return False
@@ -628,6 +698,7 @@ class _Run:
                     self.seed,
                     self.search.fitness,
                     added_operators(),
+                    floor,
                 )
                 for batch in _batches(chunk, WEIGH_BATCH)
             )
@@ -658,7 +729,7 @@ class _Run:
             elapsed=time.monotonic() - self.started,
         )
 
-    def finish(self, stopped: str) -> Evolution:
+    def finish(self, stopped: str, show: Callable[..., None]) -> Evolution:
         """Weigh the finalists again, with replicates, and rank them."""
         front = sorted(
             (member.candidate for member in self.archive.front), key=lambda c: c.complexity
@@ -667,7 +738,6 @@ class _Run:
         laws = distinct_laws(best, self.data.names)[: self.search.n_finalists]
         laws += [law for law in distinct_laws(front, self.data.names) if not _among(law, laws)]
         keys = [law.key for law in laws]
-        equations = [Equation(key, self.data.names) for key in keys]
         settings = replace(
             self.settings,
             n_draws=max(self.settings.n_draws, FINALIST.n_draws // 4),
@@ -676,28 +746,16 @@ class _Run:
             thorough=True,
         )
         pairs: list[tuple[Equation, Evidence]] = []
-        n_round = self.n_workers
-        slowest = 0.0
-        for start in range(0, len(keys), n_round):
-            clock = time.monotonic()
-            left = np.inf if self.search.max_time is None else self._time_left()
-            # The best come first; those for which there is no time are not reported.
-            if start > 0 and left < slowest:
-                break
-            chosen = list(zip(keys, equations, strict=True))[start : start + n_round]
-            evidences = self.parallel(
-                delayed(_weigh_batch)(
-                    [(key, equation.program)],
-                    self.data,
-                    settings,
-                    self.seed + 1,
-                    self.search.fitness,
-                    added_operators(),
-                )
-                for key, equation in chosen
-            )
-            pairs += [(e, found[0]) for (_, e), found in zip(chosen, evidences, strict=True)]
-            slowest = max(slowest, time.monotonic() - clock)
+        clock = time.monotonic()
+        try:
+            for pair in self._weigh_finalists(keys, settings):
+                pairs.append(pair)
+                show(f"weighing {len(pairs)} of {len(keys)} finalists again")
+        except KeyboardInterrupt:
+            if not pairs:
+                raise
+            stopped = "interrupted"
+        self.seconds["finalists"] += time.monotonic() - clock
         if self.search.fitness == "evidence":
             pairs.sort(key=lambda pair: 2 * pair[1].log_q_se - pair[1].log_q)
         else:
@@ -711,8 +769,33 @@ class _Run:
             self.n_weighed,
             stopped,
             self.search.fitness,
+            dict(self.seconds),
             sum(c.failure is not None for c in self.archive.candidates.values()),
         )
+
+    def _weigh_finalists(
+        self, keys: Sequence[str], settings: Settings
+    ) -> Iterator[tuple[Equation, Evidence]]:
+        """Weigh equations thoroughly, the best first, until time is up."""
+        slowest = 0.0
+        for chunk in _batches(keys, self.n_workers):
+            clock = time.monotonic()
+            if slowest > 0.0 and self._time_left() < slowest:
+                return
+            equations = [Equation(key, self.data.names) for key in chunk]
+            results = self.parallel(
+                delayed(_weigh_batch)(
+                    [(key, equation.program)],
+                    self.data,
+                    settings,
+                    self.seed + 1,
+                    self.search.fitness,
+                    added_operators(),
+                )
+                for key, equation in zip(chunk, equations, strict=True)
+            )
+            yield from zip(equations, (evidences[0] for evidences in results), strict=True)
+            slowest = max(slowest, time.monotonic() - clock)
 
 
 def _batches(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
@@ -739,9 +822,10 @@ def _weigh_batch(
     seed: int,
     fitness: str,
     added: tuple[Operator, ...],
+    floor: float = -np.inf,
 ) -> list[Evidence]:
     take_over(added)
-    one = weigh if fitness == "evidence" else fit_rmse
+    one = partial(weigh, floor=floor) if fitness == "evidence" else fit_rmse
     return [one(program, data, settings, seed_for(key, seed)) for key, program in tasks]
 
 
@@ -768,36 +852,47 @@ def _finite_mean(values: Sequence[float]) -> float:
 def _progress(run: _Run, verbose: bool) -> Any:
     """Show generation, best equation, its score, rate and time left."""
     if not verbose:
-        return nullcontext(lambda: None)
+        return nullcontext(lambda text="": None)
     return _Display(run)
 
 
 class _Display:
-    """A rich progress bar, for terminal and notebook."""
+    """A rich progress bar, for terminal and notebook: how much of the budget is used."""
 
     def __init__(self, run: _Run) -> None:
         self.run = run
         self.progress = Progress(
-            TextColumn("generation {task.completed}/{task.total}"),
+            TextColumn("generation {task.fields[generation]}"),
             BarColumn(bar_width=20),
             TextColumn("{task.description}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
         )
 
-    def __enter__(self) -> Callable[[], None]:
+    def __enter__(self) -> Callable[..., None]:
         self.progress.start()
-        self.task = self.progress.add_task(
-            "", total=self.run.search.generations, completed=self.run.generation
-        )
+        self.task = self.progress.add_task("first population", total=1.0, generation=0)
         return self.show
 
-    def show(self) -> None:
+    def show(self, text: str = "") -> None:
         """Bring the line up to date."""
         run, best = self.run, self.run.best
-        rate = run.n_weighed / max(1e-9, time.monotonic() - run.started)
-        text = f"{best.key[:50]}  {best.score:.2f}  {rate:.0f} equations/s" if best else "searching"
-        self.progress.update(self.task, completed=run.generation, description=text)
+        elapsed = time.monotonic() - run.started
+        if not text and best is not None:
+            value = f"log q {best.log_q:.2f}"
+            if run.search.fitness == "rmse":
+                value = f"RMSE {best.rmse:.4g}"
+            rate = run.n_weighed / max(1e-9, elapsed)
+            text = f"{escape(without_quotes(best.key)[:50])}  {value}  {rate:.0f} equations/s"
+        search = run.search
+        used = max(
+            run.generation / max(1, search.generations),
+            elapsed / (search.max_time or np.inf),
+            run.n_weighed / (search.max_evaluations or np.inf),
+        )
+        self.progress.update(
+            self.task, completed=min(1.0, used), description=text, generation=run.generation
+        )
 
     def __exit__(self, *_: object) -> None:
         self.progress.stop()

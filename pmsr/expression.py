@@ -101,7 +101,7 @@ class Equation:
             )
         variables, parameters = _checked_names(variables, parameters)
         resolve = _resolver(variables, parameters)
-        self._set(parse(text, resolve, max_depth=MAX_DEPTH), variables, parameters)
+        self._set(tidy(parse(text, resolve, max_depth=MAX_DEPTH)), variables, parameters)
         self.__dict__["text"] = text
 
     @classmethod
@@ -133,11 +133,23 @@ class Equation:
         What the search calls for every new graph: `from_sympy` takes three times as long.
         """
         self = cls.__new__(cls)
-        self._set(expression, variables, parameters)
+        self._set(tidy(expression), variables, parameters)
         return self
 
+    def to_canonical(self) -> "Equation":
+        """Return the equation of the key, without redundant parameters.
+
+        Examples
+        --------
+        >>> Equation("2*k1*k2*x", ["x"]).to_canonical()
+        Equation('c0*x', variables=['x'])
+        """
+        other = Equation.__new__(Equation)
+        other._set(self.canonical, self.variables, ())
+        other.__dict__["key"] = self.key  # a canonical form's key is its own
+        return other
+
     def _set(self, expression: Any, variables: Sequence[str], listed: Sequence[str]) -> None:
-        expression = tidy(expression)
         names = {symbol.name for symbol in expression.free_symbols}
         rest = sorted(names.difference(variables, listed), key=_natural)
         parameters = [name for name in listed if name in names] + rest

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,7 @@ class Genome:
         """Number of used rows."""
         return len(self.used)
 
+    @cached_property
     def normal_rows(self) -> list[tuple[int, int, int]]:
         """List the used rows in an order that forgets their places, without what is idle.
 
@@ -124,7 +126,7 @@ class Genome:
         Examples
         --------
         >>> rows = [[1, 0, 0], [1, 0, 0], [6, 0, 1], [0, 0, 0], [4, 3, 2]]   # x + c0*c1
-        >>> Genome(np.array(rows, dtype=np.int32)).normal_rows()
+        >>> Genome(np.array(rows, dtype=np.int32)).normal_rows
         [(0, 0, 0), (1, 0, 0), (4, 0, 1)]
         """
         rows, used = self.rows.tolist(), self.used
@@ -167,7 +169,7 @@ class Genome:
 
     def raw_key(self) -> bytes:
         """Bytes that graphs share if their normal rows are the same."""
-        compact = self.normal_rows()
+        compact = self.normal_rows
         numbers = [self.literals[a] for code, a, _ in compact if code == LITERAL]
         return np.array(compact, dtype=np.int32).tobytes() + np.array(numbers).tobytes()
 
@@ -185,7 +187,7 @@ class Genome:
         Equation('c0*x', variables=['x'])
         """
         built: list[Any] = []
-        rows, operators = self.normal_rows(), list(OPERATORS)
+        rows, operators = self.normal_rows, list(OPERATORS)
         n_parameters = sum(row[0] == PARAMETER for row in rows)
         names = list(parameter_names(n_parameters, variables))
         unnamed = iter(names)
@@ -255,19 +257,6 @@ def _renumbered(
         place[index] = known[row] = len(listed)
         listed.append(row)
     return listed
-
-
-def canonical_equation(equation: Equation) -> Equation:
-    """Return the canonical form of an equation, without redundant parameters.
-
-    Examples
-    --------
-    >>> canonical_equation(Equation("2*k1*k2*x", ["x"]))
-    Equation('c0*x', variables=['x'])
-    """
-    canonical = Equation.from_real(equation.canonical, equation.variables)
-    canonical.__dict__["key"] = equation.key  # a canonical form's key is its own
-    return canonical
 
 
 def equation_genome(

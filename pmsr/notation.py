@@ -74,13 +74,18 @@ def latex_with_numbers(equation: Equation, theta: NDArray[Any]) -> str:
     >>> import numpy as np
     >>> print(latex_with_numbers(Equation("c0*sqrt(H)", ["H"]), np.array([47.0889])))
     47.09 \sqrt{H}
+    >>> print(latex_with_numbers(Equation("sqrt(c0*H)", ["H"]), np.array([2217.0])))
+    47.09 \sqrt{H}
     """
     numbers = {
         real_symbol(name): sympy.Float(f"{value:.{DIGITS}g}")
         for name, value in zip(equation.parameters, theta.tolist(), strict=True)
     }
     names = {real_symbol(name): latex_name(name) for name in equation.variables}
-    return str(sympy.latex(settle(equation.expression, numbers), symbol_names=names))
+    filled = settle(equation.expression, numbers)
+    # What numbers have merged into, such as sqrt(2217), has all digits again.
+    rounded = {number: sympy.Float(number, DIGITS) for number in filled.atoms(sympy.Float)}
+    return str(sympy.latex(filled.xreplace(rounded), symbol_names=names))
 
 
 def latex_lines(left: str, equation: Equation, estimates: Mapping[str, str]) -> str:

@@ -291,6 +291,8 @@ class Search:
         Largest number of parameters; None for no limit.
     variable_exponents
         Whether a variable may stand in an exponent, as in ``c0**x``.
+    nested_functions
+        Whether sin, cos, tan and tanh may stand inside one another, as in ``sin(sin(x))``.
     share_parameters
         Whether a parameter may occur in several places, as in ``c0*(c0 + sin(x))`` and in the
         paper. Such coincidences save a parameter and so gain evidence by chance.
@@ -323,12 +325,13 @@ class Search:
     max_complexity: int = 64
     max_parameters: int | None = None
     variable_exponents: bool = False
+    nested_functions: bool = False
     share_parameters: bool = False
     fitness: Literal["evidence", "rmse"] = "evidence"
     p_crossover: float = 0.4
     p_mutation: float = 0.4
-    refresh: int | None = 20
-    n_finalists: int = 20
+    refresh: int | None = 10
+    n_finalists: int = 40
 
     def __post_init__(self) -> None:
         # Users may hand over anything: the types above are a promise, not a fact.

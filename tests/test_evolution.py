@@ -20,7 +20,8 @@ from pmsr.evolution import (
     run_evolution,
 )
 from pmsr.expression import Equation
-from pmsr.genome import Primitives, equation_genome
+from pmsr.genome import Genome, Primitives, equation_genome
+from pmsr.operators import operator_code
 from pmsr.settings import QUICK, Search
 
 SHELF = make_data(*load_galileo("shelf"))
@@ -224,16 +225,30 @@ def test_a_guess_takes_part():
         (dict(max_complexity=5), "c0*H + c1*H*H", "too complex"),
         (dict(variable_exponents=False), "c0**H", "variable exponent"),
         (dict(variable_exponents=False), "c0**sqrt(H)", "variable exponent"),
+        (dict(nested_functions=False), "c0 + sin(H*cos(H))", "nested functions"),
+        (dict(nested_functions=True), "c0 + sin(H*cos(H))", None),
+        (dict(nested_functions=False), "sin(H) + cos(sqrt(c0*H))", None),
+        (dict(share_parameters=False), "c0*(c0 + sin(H))", "shared parameter"),
+        (dict(share_parameters=False), "sin(c0 + H)*(c0 + H)", None),
+        (dict(share_parameters=True), "c0*(c0 + sin(H))", None),
+        (dict(operators=("+", "*", "sqrt", "abs")), "c0 + abs(H)", None),
     ],
 )
 def test_constraints_refuse(option, text, reason):
-    operators = ("+", "*", "pow", "sqrt")
-    search = Search(operators=operators, **option)
+    operators = ("+", "*", "pow", "sqrt", "sin", "cos")
+    search = Search(**{"operators": operators, **option})
+    operators = search.operators
     genome = equation_genome(
         Equation(text, ["H"]), Primitives(operators, ("H",)), rng=np.random.default_rng(0)
     )
     reading = read_graph(genome, ("H",), search)
-    assert reading.program is None and reading.refusal == reason
+    assert (reading.program is None) == (reason is not None) and reading.refusal == reason
+
+
+def test_functions_that_algebra_brings_in_are_refused():
+    rows = np.array([[0, 0, 0], [6, 0, 0], [operator_code("sqrt"), 1, 1]], dtype=np.int32)
+    reading = read_graph(Genome(rows), ("H",), Search(operators=("*", "sqrt")))
+    assert reading.refusal == "operator abs"
 
 
 def test_exponents_without_variables_are_allowed():

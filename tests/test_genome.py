@@ -12,6 +12,7 @@ from pmsr.genome import (
     distance,
     equation_genome,
     mutate,
+    neighbours,
     random_genome,
 )
 from pmsr.operators import LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE, operator_code
@@ -210,3 +211,45 @@ def test_primitives_are_checked(arguments, match):
 
 def test_codes_belong_to_names():
     assert Primitives(("*", "sin"), ("x",)).codes == (operator_code("*"), operator_code("sin"))
+
+
+@given(primitive_sets, seeds)
+@settings(max_examples=30, deadline=None)
+def test_neighbours_keep_the_laws_and_are_never_larger(primitives, seed):
+    genome = random_genome(primitives, rng=np.random.default_rng(seed))
+    for other in neighbours(genome, primitives):
+        check(other, primitives)
+        assert other.complexity <= genome.complexity
+
+
+def test_neighbours_include_every_way_to_leave_something_out():
+    primitives = Primitives(("+", "*"), ("x",))
+    genome = equation_genome(Equation("c0*x + c1", ["x"]), primitives, rng=np.random.default_rng(0))
+    keys = {other.equation(["x"]).key for other in neighbours(genome, primitives)}
+    expected = ("c0*x", "c0", "x + c0", "c0 + x*x", "c0*x + x")
+    assert keys >= {Equation(text, ["x"]).key for text in expected}
+
+
+def test_a_parameter_in_two_places_is_one_or_two():
+    rows = [[1, 0, 0], [0, 0, 0], [4, 0, 1], [6, 0, 2]]  # c0*(c0 + x)
+    genome = Genome(np.array(rows, dtype=np.int32))
+    assert genome.equation(["x"]).key == Equation("c0*(c0 + x)", ["x"]).key
+    apart = Genome(genome.rows, shared=False)
+    assert apart.equation(["x"]).key == Equation("c0*(c1 + x)", ["x"]).key
+    primitives = Primitives(("+", "*"), ("x",), shared=False)
+    with pytest.raises(ValueError, match="uses c0 in 2 places"):
+        equation_genome(Equation("c0*(c0 + x)", ["x"]), primitives, rng=np.random.default_rng(0))
+
+
+def test_graphs_that_fold_to_the_same_rows_are_known():
+    def rows_of(*rows):
+        return Genome(np.array(rows, dtype=np.int32))
+
+    # x + c0*c1 and c0 + x; x*x in two rows and in one.
+    first = rows_of([1, 0, 0], [1, 0, 0], [6, 0, 1], [0, 0, 0], [4, 3, 2])
+    assert first.raw_key() == rows_of([0, 0, 0], [1, 0, 0], [4, 0, 1]).raw_key()
+    twice = rows_of([0, 0, 0], [6, 0, 0], [6, 0, 0], [4, 1, 2])
+    assert twice.raw_key() == rows_of([0, 0, 0], [6, 0, 0], [4, 1, 1]).raw_key()
+    # A parameter that is used again stays: c0*(c0*c1).
+    again = rows_of([1, 0, 0], [1, 0, 0], [6, 0, 1], [6, 0, 2])
+    assert again.raw_key() != rows_of([1, 0, 0], [1, 0, 0], [6, 0, 1]).raw_key()

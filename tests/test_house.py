@@ -57,7 +57,7 @@ def test_every_module_has_its_tests():
     assert modules <= tested
 
 
-@pytest.mark.parametrize("lane", ["py311", "py312"])
+@pytest.mark.parametrize("lane", ["py311", "py312", "docs"])
 def test_locks_are_plain_names_and_versions(lane):
     lines = (ROOT / "requirements" / f"{lane}.txt").read_text().splitlines()
     assert lines

@@ -90,6 +90,13 @@ def test_everything_is_drawn_where_the_numbers_say(ax):
         )
 
 
+def test_an_average_has_its_mean_drawn_instead_of_a_best_fit(ax):
+    average = make_prediction().drop(columns="map")
+    plot_fit(GRID, average, *SHELF, ax=ax)
+    line = next(line for line in ax.get_lines() if line.get_label() == "mean of all equations")
+    np.testing.assert_allclose(line.get_ydata(), np.sort(average["mean"]))
+
+
 def test_intervals_are_named_in_the_legend_with_their_level(ax):
     plot_fit(GRID, make_prediction(0.5), *SHELF, level=0.5, ax=ax)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [

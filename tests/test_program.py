@@ -51,9 +51,13 @@ def test_value_equals_that_of_sympy(equation, seed):
     X = points()
     ours = evaluate(equation.program, theta, X)
     theirs = np.array([sympy_values(equation, row, X) for row in theta])
-    finite = np.isfinite(theirs) & np.isfinite(ours)
-    scale = np.abs(theirs[finite]).max(initial=1.0)
-    np.testing.assert_allclose(ours[finite], theirs[finite], rtol=1e-9, atol=1e-12 * scale)
+    # Where the value hangs on the last digits of theta, as in sin(c0**tan(c1)), so may both.
+    moved = evaluate(equation.program, theta * (1.0 + 1e-13), X)
+    finite = np.isfinite(theirs) & np.isfinite(ours) & np.isfinite(moved)
+    ours, theirs, moved = ours[finite], theirs[finite], moved[finite]
+    scale = np.abs(theirs).max(initial=1.0)
+    allowed = 1e-12 * scale + 1e-9 * np.abs(theirs) + 10.0 * np.abs(moved - ours)
+    assert np.all(np.abs(ours - theirs) <= allowed)
 
 
 @given(equations(("x", "y"), functions=("exp", "sin", "tanh"), powers=False), st.integers(0, 2**32))
@@ -71,7 +75,7 @@ def test_jacobian_equals_central_differences(equation, seed):
         ok = np.isfinite(up) & np.isfinite(down) & (np.abs(up) < 1e6)
         # Truncation ~ step**2 f''' and rounding ~ eps |f| / step.
         scale = 1.0 + np.abs(up[ok]) + np.abs(jacobian[0, k][ok])
-        error = np.abs(jacobian[0, k][ok] - (up - down)[ok] / (2 * step)) / scale**3
+        error = np.abs(jacobian[0, k][ok] - (up[ok] - down[ok]) / (2 * step)) / scale**3
         assert np.all(error < 1e-5)
 
 

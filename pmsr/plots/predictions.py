@@ -32,7 +32,7 @@ def plot_fit(
     X_grid
         Values of the variable, in any order.
     prediction
-        What :func:`pmsr.predict` returned for ``X_grid``.
+        What :func:`pmsr.predict` returned for ``X_grid``, or an average over several equations.
     X, y
         The data.
     level
@@ -43,10 +43,10 @@ def plot_fit(
     Returns
     -------
     Axes
-        With the best fit (maximum a posteriori), the credible interval (theta only), the
-        prediction interval (theta and sigma) and the data. Where the grid leaves the range of the
-        data the ground is hatched: nothing was measured there. What leaves the range of the target
-        by more than its width, such as a pole, is cut off.
+        With the best fit (maximum a posteriori; of an average the mean), the credible interval
+        (theta only), the prediction interval (theta and sigma) and the data. Where the grid leaves
+        the range of the data the ground is hatched: nothing was measured there. What leaves the
+        range of the target by more than its width, such as a pole, is cut off.
 
     Examples
     --------
@@ -94,7 +94,8 @@ def plot_fit(
             linewidth=0.0,
             label=f"{probability} {kind} interval",
         )
-    ax.plot(x, drawn["map"].to_numpy(), color=LINE, linewidth=1.5, label="best fit (MAP)")
+    line, label = ("map", "best fit (MAP)") if "map" in drawn else ("mean", "mean of all equations")
+    ax.plot(x, drawn[line].to_numpy(), color=LINE, linewidth=1.5, label=label)
     ax.plot(
         data.X[:, 0], data.y, **DATA, label="data", rasterized=len(data.y) > MANY, clip_on=False
     )
