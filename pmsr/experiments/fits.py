@@ -1,6 +1,7 @@
 """One equation on one dataset, as a unit of work: evidence, posterior, predictions."""
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from pmsr.settings import FINALIST
 
 LEVEL = 0.95
 N_KEPT = 250  # draws of each chain that are kept for the figures
+N_MULTISTARTS = 32  # more than a search can afford: a minimum next to a pole is easily missed
 
 
 def fit_task(
@@ -32,6 +34,7 @@ def fit_task(
         "source": source,
         "grid": list(grid),
         "seed": seed,
+        "n_multistarts": N_MULTISTARTS,
     }
 
 
@@ -39,13 +42,15 @@ def fit_one(task: Task) -> Record:
     """Weigh, sample and predict one equation."""
     X, y = read_source(task["source"])
     equation = Equation(task["equation"], list(X.columns))
-    grid = np.linspace(*task["grid"], 241)
+    # A pole next to an observation would fall between two points of a plain grid.
+    grid = np.unique(np.concatenate([np.linspace(*task["grid"], 241), X.to_numpy()[:, 0]]))
+    settings = replace(FINALIST, n_multistarts=task["n_multistarts"])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        evidence = compute_evidence(equation, X, y, settings=FINALIST, random_seed=task["seed"])
+        evidence = compute_evidence(equation, X, y, settings=settings, random_seed=task["seed"])
         # Any: the type of a posterior depends on ArviZ.
         posterior: Any = sample_posterior(
-            equation, X, y, random_seed=task["seed"], pointwise=False
+            equation, X, y, settings=settings, random_seed=task["seed"], pointwise=False
         )
         table = predict(posterior, grid, level=LEVEL)
     group = posterior.posterior
@@ -114,3 +119,45 @@ def to_row(record: Record) -> dict[str, Any]:
     for name, estimate in record["estimates"].items():
         row |= {f"{kind}_{name}": value for kind, value in estimate.items()}
     return row
+
+
+def weigh_task(name: str, equation: str, source: Source, seed: int, n_repeats: int) -> Task:
+    """Describe the weighing of one equation, by independent repetitions."""
+    return {
+        "name": name,
+        "equation": equation,
+        "source": source,
+        "seed": seed,
+        "n_repeats": n_repeats,
+        "n_multistarts": N_MULTISTARTS,
+    }
+
+
+def weigh_one(task: Task) -> Record:
+    """Weigh one equation several times, each with fits of its own.
+
+    The standard error is the larger of what the repetitions claim and of what they show.
+    """
+    X, y = read_source(task["source"])
+    settings = replace(FINALIST, n_multistarts=task["n_multistarts"])
+    equation = Equation(task["equation"], list(X.columns))
+    runs = [
+        compute_evidence(equation, X, y, settings=settings, random_seed=task["seed"] + k)
+        for k in range(task["n_repeats"])
+    ]
+    log_q = np.array([run.log_q for run in runs])
+    claimed = float(np.sqrt(np.mean([run.log_q_se**2 for run in runs]) / len(runs)))
+    shown = float(np.std(log_q, ddof=1) / np.sqrt(len(runs))) if len(runs) > 1 else 0.0
+    best = min(runs, key=lambda run: run.rmse)
+    return {
+        "equation": task["equation"],
+        "n_parameters": len(equation.parameters),
+        "complexity": equation.complexity,
+        "log_q": float(np.mean(log_q)),
+        "log_q_se": max(claimed, shown),
+        "log_q_runs": log_q,
+        "prior_sensitivity": best.prior_sensitivity,
+        "rmse": best.rmse,
+        "theta": best.theta,
+        "failure": next((run.failure for run in runs if run.failure), None),
+    }

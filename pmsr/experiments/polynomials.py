@@ -13,7 +13,7 @@ from pmsr.experiments.pages import Claim, Page, write_page
 from pmsr.experiments.verdicts import count, judge, judge_peak
 from pmsr.experiments.work import Record, Task, run_units
 from pmsr.plots import plot_fit
-from pmsr.plots.experiments import add_curve, add_title, new_panels, plot_order, save_png
+from pmsr.plots.experiments import add_curve, add_title, new_panels, plot_order, same_range, save_png
 from pmsr.settings import FINALIST
 
 ORDERS = range(7)
@@ -78,7 +78,10 @@ def run(
         title="polynomials: sampling",
     )
     table = pd.DataFrame([row for record in weighed for row in record["rows"]])
-    lines = [_least_squares(order, random_seed) for order in SHOWN]
+    lines = [
+        _least_squares(order, random_seed, np.array(fit["grid"]))
+        for order, fit in zip(SHOWN, fits, strict=True)
+    ]
     gaps = [
         float(np.max(np.abs(line - np.array(fit["prediction"]["map"]))) / SIGMA)
         for line, fit in zip(lines, fits, strict=True)
@@ -199,10 +202,10 @@ def _widening(fit: Record) -> float:
     return float(min(width[0], width[-1]) / np.median(width))
 
 
-def _least_squares(order: int, seed: int) -> np.ndarray:
+def _least_squares(order: int, seed: int, grid: np.ndarray) -> np.ndarray:
     X, y = read_source(sine(SIGMA, seed))
     theta = np.linalg.lstsq(polynomial_design(X["x0"].to_numpy(), order), y, rcond=None)[0]
-    return np.asarray(polynomial_design(np.linspace(*RANGE, 241), order) @ theta)
+    return np.asarray(polynomial_design(grid, order) @ theta)
 
 
 def _first(table: pd.DataFrame) -> pd.DataFrame:
@@ -221,6 +224,7 @@ def _draw(
         add_curve(ax, grid, line, "least squares")
         add_curve(ax, grid, 2 * np.sin(grid) + 3, "true law", is_truth=True)
         add_title(ax, f"order {order}")
+    same_range(panels)
     return [
         (
             save_png(panels, out / "fits.png"),

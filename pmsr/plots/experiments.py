@@ -56,7 +56,14 @@ def add_curve(
 
 def add_title(ax: Axes, title: str) -> None:
     """Write a title of ordinary size; formulas between dollar signs are typeset."""
-    ax.set_title(title, fontsize="medium")
+    ax.set_title(title.replace(r"\frac", r"\dfrac"), fontsize="medium")
+
+
+def same_range(axes: Sequence[Axes]) -> None:
+    """Give several drawings the same range of y, the largest."""
+    limits = [ax.get_ylim() for ax in axes]
+    for ax in axes:
+        ax.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
 
 
 def plot_order(table: pd.DataFrame, *, ax: Sequence[Axes] | None = None) -> NDArray[np.object_]:
@@ -179,7 +186,7 @@ def plot_rivals(
         With log q less that of the best; the laws are set off by colour and shape.
     """
     rows = table.sort_values("log_q", ascending=False).reset_index(drop=True)
-    ax = ax or new_axes(6.4, 0.9 + 0.42 * len(rows))
+    ax = ax or new_axes(6.4, 0.9 + 0.47 * len(rows))
     behind = rows["log_q"] - rows["log_q"].max()
     for is_law, color, mark, label in (
         (False, LINE, "o", "rivals"),
@@ -197,7 +204,7 @@ def plot_rivals(
                 label=label,
             )
     texts = [(names or {}).get(text, plain(text)) for text in rows["equation"]]
-    ax.set_yticks(range(len(rows)), texts)
+    ax.set_yticks(range(len(rows)), [text.replace(r"\frac", r"\dfrac") for text in texts])
     ax.invert_yaxis()
     ax.margins(y=0.08)
     ax.grid(axis="x", color="#e5e5e5", linewidth=0.8)
