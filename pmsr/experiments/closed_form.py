@@ -34,7 +34,7 @@ def exact_linear_log_q(design: Floats, y: Floats, settings: Settings | None = No
     Examples
     --------
     >>> round(exact_linear_log_q(np.ones((4, 1)), np.array([1.0, 2.0, 3.0, 4.0])), 4)
-    -2.9912
+    -3.6441
     """
     settings = settings or Settings()
     n, p = design.shape

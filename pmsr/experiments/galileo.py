@@ -21,8 +21,8 @@ GENERATIONS = {OURS: 1000, THEIRS: 1000}
 QUICK_GENERATIONS = {OURS: 40, THEIRS: 100}
 
 ENGINE_NOTE = (
-    "Two searches are run. The paper's: crossover, mutation and probabilistic crowding alone, and a "
-    "parameter may stand in several places. Ours (the default of pmsr): every parameter stands in "
+    "Two searches are run. The paper's: crossover, mutation and probabilistic crowding alone, "
+    "and a parameter may stand in several places. Ours (the default of pmsr): every parameter stands in "
     "one place, no variable in an exponent, repeated equations make room for new ones every ten "
     "generations, and the best few climb. As that changes the population, what is said of the last "
     "population is said of the paper's search."

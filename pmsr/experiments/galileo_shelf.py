@@ -80,7 +80,7 @@ def run(
         RIVALS,
         ["law"],
         SOURCE,
-        n_repeats=2 if quick else 8,
+        n_repeats=4 if quick else 8,
         random_seed=random_seed,
         n_jobs=n_jobs,
         title=title,
@@ -159,7 +159,9 @@ def make_claims(
             f"more frequent than any other equation in {count(larger, n)} repetitions.",
             "reproduced if they are more than half of it (median of the repetitions).",
             judge(forms > 0.5),
-            "" if forms > 0.5 else "Equal evidence is no reason to replace an equation: forms "
+            ""
+            if forms > 0.5
+            else "Equal evidence is no reason to replace an equation: forms "
             "with nearly the same log q share the population.",
         ),
         Claim(

@@ -100,12 +100,12 @@ def write_page(out: str | Path, page: Page) -> Path:
 
 
 def to_numbers(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Put tables below one another; the column ``table`` says where a row is from.
+    r"""Put tables below one another; the column ``table`` says where a row is from.
 
     Examples
     --------
     >>> to_numbers({"a": pd.DataFrame({"x": [1]}), "b": pd.DataFrame({"y": [2.5]})}).to_csv()
-    ',table,x,y\\n0,a,1.0,\\n1,b,,2.5\\n'
+    ',table,x,y\n0,a,1.0,\n1,b,,2.5\n'
     """
     parts = [table.assign(table=name) for name, table in tables.items() if not table.empty]
     if not parts:

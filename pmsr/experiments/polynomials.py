@@ -13,7 +13,14 @@ from pmsr.experiments.pages import Claim, Page, write_page
 from pmsr.experiments.verdicts import count, judge, judge_peak
 from pmsr.experiments.work import Record, Task, run_units
 from pmsr.plots import plot_fit
-from pmsr.plots.experiments import add_curve, add_title, new_panels, plot_order, same_range, save_png
+from pmsr.plots.experiments import (
+    add_curve,
+    add_title,
+    new_panels,
+    plot_order,
+    same_range,
+    save_png,
+)
 from pmsr.settings import FINALIST
 
 ORDERS = range(7)

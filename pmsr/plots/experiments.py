@@ -28,9 +28,7 @@ def new_panels(n: int, width: float = 4.6, height: float = 3.7) -> list[Axes]:
     2
     >>> plt.close("all")
     """
-    _, axes = plt.subplots(
-        1, n, figsize=(n * width, height), layout="constrained", squeeze=False
-    )
+    _, axes = plt.subplots(1, n, figsize=(n * width, height), layout="constrained", squeeze=False)
     return list(axes[0])
 
 
@@ -43,14 +41,18 @@ def save_png(axes: Any, path: str | Path) -> str:
     return Path(path).name
 
 
-def add_curve(
-    ax: Axes, x: ArrayLike, y: ArrayLike, label: str, *, is_truth: bool = False
-) -> None:
+def add_curve(ax: Axes, x: ArrayLike, y: ArrayLike, label: str, *, is_truth: bool = False) -> None:
     """Add a curve to a drawing of `plot_fit`, and its name to the legend; the range stays."""
     limits = ax.get_ylim()
     style = TRUTH if is_truth else {"color": "black", "linestyle": ":", "linewidth": 1.8}
     ax.plot(np.asarray(x), np.asarray(y), **style, label=label, zorder=3)
     ax.set_ylim(limits)
+    finish(ax, legend=True)
+
+
+def add_level(ax: Axes, level: float, label: str) -> None:
+    """Add a horizontal line, and its name to the legend."""
+    ax.axhline(level, color=FAINT, linestyle=":", label=label)
     finish(ax, legend=True)
 
 
@@ -265,9 +267,42 @@ def plot_curves(
     return ax
 
 
-def plot_accuracy(
-    table: pd.DataFrame, *, ax: Sequence[Axes] | None = None
-) -> NDArray[np.object_]:
+def plot_datasets(
+    x: ArrayLike,
+    truth: ArrayLike,
+    data: Sequence[tuple[ArrayLike, ArrayLike]],
+    names: Sequence[str],
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw several datasets around the law they come from.
+
+    Parameters
+    ----------
+    x, truth
+        The law, each of shape (n,).
+    data, names
+        The datasets, x and y of each, and what the legend calls them.
+    ax
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        With a mark of its own for every dataset.
+    """
+    ax = ax or new_axes()
+    ax.plot(np.asarray(x), np.asarray(truth), color="black", linewidth=1.0, label="law")
+    colors = plt.get_cmap("viridis")(np.linspace(0.0, 0.9, len(data)))
+    marks = "osD^vP*X"
+    for k, ((places, values), name) in enumerate(zip(data, names, strict=True)):
+        style = DATA | {"marker": marks[k % len(marks)], "markeredgecolor": colors[k]}
+        ax.plot(np.asarray(places), np.asarray(values), **style, label=plain(name))
+    finish(ax, legend=True)
+    return ax
+
+
+def plot_accuracy(table: pd.DataFrame, *, ax: Sequence[Axes] | None = None) -> NDArray[np.object_]:
     """Draw the error of log q, and the time it takes, against the number of parameters.
 
     Parameters
