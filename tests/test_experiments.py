@@ -202,6 +202,7 @@ def make_searches(found, behind, population=(80, 10)):
             "engine": engine,
             "law_found": found,
             "law_won": found and behind <= 1.5,
+            "special_case_won": False,
             "law_behind": behind if found else np.nan,
             "law_in_population": population[0],
             "largest_other": population[1],

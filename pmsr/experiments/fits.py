@@ -43,7 +43,8 @@ def fit_one(task: Task) -> Record:
     X, y = read_source(task["source"])
     equation = Equation(task["equation"], list(X.columns))
     # A pole next to an observation would fall between two points of a plain grid.
-    grid = np.unique(np.concatenate([np.linspace(*task["grid"], 241), X.to_numpy()[:, 0]]))
+    low, high = task["grid"]
+    grid = np.unique(np.concatenate([np.linspace(low, high, 241), X.to_numpy()[:, 0]]))
     settings = replace(FINALIST, n_multistarts=task["n_multistarts"])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

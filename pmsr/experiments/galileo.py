@@ -21,11 +21,11 @@ GENERATIONS = {OURS: 1000, THEIRS: 1000}
 QUICK_GENERATIONS = {OURS: 40, THEIRS: 100}
 
 ENGINE_NOTE = (
-    "Two searches are run. The paper's: crossover, mutation and probabilistic crowding alone, "
-    "and a parameter may stand in several places. Ours (the default of pmsr): every parameter stands in "
-    "one place, no variable in an exponent, repeated equations make room for new ones every ten "
-    "generations, and the best few climb. As that changes the population, what is said of the last "
-    "population is said of the paper's search."
+    "Two searches are run. The paper's: crossover, mutation and probabilistic crowding alone, and "
+    "a parameter may stand in several places. Ours (the default of pmsr): every parameter stands "
+    "in one place, no variable in an exponent, repeated equations make room for new ones every ten "
+    "generations, and the best few climb. As that changes the population, what is said of the "
+    "last population is said of the paper's search."
 )
 WINNER_NOTE = (
     "The winner of a search is the simplest equation within 1.5 nats of the best: among the "
@@ -70,6 +70,7 @@ def to_search_row(record: Record) -> dict[str, Any]:
         "seed",
         "law_found",
         "law_won",
+        "special_case_won",
         "law_place",
         "law_behind",
         "law_in_population",
@@ -137,7 +138,8 @@ def log_q_of(table: pd.DataFrame, name: str) -> tuple[float, float]:
 
 def show_searches(table: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of the searches that a reader wants to see."""
-    columns = ["engine", "seed", "law_found", "law_won", "law_behind", "law_in_population"]
+    columns = ["engine", "seed", "law_found", "law_won", "special_case_won"]
+    columns += ["law_behind", "law_in_population"]
     shown = table[[*columns, "winner", "best", "generations", "cpu_seconds"]].copy()
     shown["law_behind"] = shown["law_behind"].astype(float)
     return shown.rename(columns=lambda name: name.replace("_", " "))

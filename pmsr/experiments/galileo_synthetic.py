@@ -115,6 +115,7 @@ def make_claims(searches: pd.DataFrame) -> list[Claim]:
     )
     found, found_theirs = int(ours["law_found"].sum()), int(theirs["law_found"].sum())
     won = int(ours["law_won"].sum())
+    special = int(ours["special_case_won"].sum())
     most = int((theirs["law_in_population"] > theirs["largest_other"]).sum())
     return [
         Claim(
@@ -122,14 +123,15 @@ def make_claims(searches: pd.DataFrame) -> list[Claim]:
             "In all six cases the true equation was in the final population, with the best or "
             "approximately the best fitness.",
             f"{OURS}: within {MARGIN:g} nats of the best in {count(near, n)} cases, found in "
-            f"{count(found, n)}, winner in {count(won, n)}. {THEIRS}: within {MARGIN:g} nats in "
+            f"{count(found, n)}, winner in {count(won, n)}, and in {special} more the winner is "
+            f"the law with one parameter, k1 = −k2. {THEIRS}: within {MARGIN:g} nats in "
             f"{count(near_theirs, n)}, found in {count(found_theirs, n)}.",
             f"reproduced if {OURS} reports it within {MARGIN:g} nats of the best in all cases.",
             judge(near == n),
             ""
             if near == n
-            else "Where it is not, an equation with fewer parameters fits as well: seven points "
-            "with this noise do not always tell.",
+            else "Where it is not, other equations of one or two parameters have more evidence: "
+            "seven points with this noise do not tell them from the law.",
         ),
         Claim(
             "Section 3.2",

@@ -59,6 +59,21 @@ def extends_law(equation: Equation, law: Equation, truth: Sequence[float], X: Fl
     return len(equation.parameters) > len(law.parameters) and _covers(equation, law, truth, X)
 
 
+def is_special_case(equation: Equation, theta: Floats, law: Equation, X: Floats) -> bool:
+    """Tell whether an equation with fewer parameters is the law at some of its parameters.
+
+    Examples
+    --------
+    >>> law, X = Equation("k1*D**2/(1 + k2*D)", ["D"]), np.array([[1.0], [2.0], [3.0], [5.0]])
+    >>> is_special_case(Equation("-D**2/(c0 + D)", ["D"]), np.array([-9.0]), law, X)
+    True
+    """
+    if len(equation.parameters) >= len(law.parameters):
+        return False
+    y = evaluate(equation.program, theta[None, :], X)[0]
+    return rmse_of(law, make_data(X, y, names=law.variables)) <= EXACT * float(np.std(y))
+
+
 def _covers(equation: Equation, law: Equation, truth: Sequence[float], X: Floats) -> bool:
     rng = np.random.default_rng(0)
     for _ in range(3):

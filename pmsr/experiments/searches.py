@@ -12,7 +12,7 @@ from pmsr.data import Data, make_data
 from pmsr.evidence import fit_rmse, seed_for
 from pmsr.evolution import Evolution, run_evolution
 from pmsr.experiments.datasets import Source, read_source
-from pmsr.experiments.laws import extends_law, is_law, rmse_of
+from pmsr.experiments.laws import extends_law, is_law, is_special_case, rmse_of
 from pmsr.experiments.work import Record, Task
 from pmsr.expression import Equation
 from pmsr.program import evaluate
@@ -159,6 +159,9 @@ def _recognise(
             others[float(f"{rmse:.6g}")] += n
     return {
         "law_won": matches(found.winner),
+        "special_case_won": is_special_case(
+            found.winner, np.asarray(record["winner"]["theta"]), law, data.X
+        ),
         "law_place": place,
         "law_behind": best - found.finalists[place][1].log_q if place is not None else np.nan,
         "law_in_population": laws,

@@ -317,8 +317,8 @@ def claims_of_searches(
             "GPSR are more invariant, and extrapolate better.",
             f"Deviation between the curves of {N_COMPARED} datasets: {BAYESIAN} "
             f"{spreads['bayesian_inside']:.2f} inside the data and "
-            f"{spreads['bayesian_beyond']:.2g} beyond; {CONVENTIONAL} {spreads['conventional_inside']:.2f} and "
-            f"{spreads['conventional_beyond']:.2g}.",
+            f"{spreads['bayesian_beyond']:.2g} beyond; {CONVENTIONAL} "
+            f"{spreads['conventional_inside']:.2f} and {spreads['conventional_beyond']:.2g}.",
             f"reproduced if that of {BAYESIAN} is smaller, inside and beyond.",
             judge(
                 spreads["bayesian_inside"] < spreads["conventional_inside"]
@@ -434,8 +434,8 @@ def late_growth(history: pd.DataFrame, engine: str) -> float:
 def median_winner(runs: pd.DataFrame, engine: str) -> dict[str, Any]:
     """Return the winner of median complexity among the searches of one engine on noisy data."""
     mine = runs[(runs["engine"] == engine) & (runs["sigma"] > 0)].sort_values("complexity")
-    row: dict[str, Any] = mine.iloc[(len(mine) - 1) // 2].to_dict()
-    return row
+    row = mine.iloc[(len(mine) - 1) // 2]
+    return {str(name): value for name, value in row.items()}
 
 
 def medians(runs: pd.DataFrame) -> pd.DataFrame:

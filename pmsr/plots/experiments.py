@@ -152,7 +152,7 @@ def plot_groups(
     for (name, part), (color, line, mark) in zip(
         table.groupby(by, sort=False), _STYLES, strict=False
     ):
-        quartiles = part.groupby(x)[y].quantile([0.25, 0.5, 0.75]).unstack()
+        quartiles = part.groupby(x)[y].quantile(np.array([0.25, 0.5, 0.75])).unstack()
         places = quartiles.index.to_numpy()
         ax.fill_between(places, quartiles[0.25], quartiles[0.75], color=color, alpha=0.15, lw=0)
         ax.plot(
