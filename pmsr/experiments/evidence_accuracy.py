@@ -6,6 +6,7 @@ import time
 from importlib.resources import as_file, files
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from pmsr.evidence import compute_evidence
@@ -22,6 +23,7 @@ SIGMA = 0.3
 ENGINES: dict[str, Settings] = {"pmsr, in a search": QUICK, "pmsr, finalists": FINALIST}
 PEER = "Bingo and SMCPy"
 MAX_BIAS = 0.1  # nats
+UNBOUNDED = 1e10  # times the deviation of y: what is beyond adds less than 1e-4 to the integral
 
 
 def run(
@@ -103,7 +105,7 @@ def run(
         figures=[
             (
                 save_png(plot_accuracy(table), out / "accuracy.png"),
-                "Left: error of log q, every run and the mean. Right: CPU time of one equation.",
+                "Log q, its error, and the CPU time of one equation: every run, and the means.",
             )
         ],
         tables={"Mean error and deviation of log q, and CPU time": summary},
@@ -111,9 +113,10 @@ def run(
         notes=[
             "Settings of pmsr: 1000 draws in a search, and four repetitions with 16 000 draws for "
             "those equations that are ranked and shown.",
-            "The exact value is that of pmsr's prior, σ flat up to two standard deviations of y. "
-            "The paper's prior has no upper end; from four parameters on its integral is infinite "
-            "and there is no exact value, so that the error shown is the difference from ours.",
+            "Every engine is compared with the exact value for its own prior of σ: flat up to two "
+            "standard deviations of y in pmsr, flat without end in the paper. With the latter the "
+            "integral Z(γ) is infinite from four parameters on (N = 20), so that there is no "
+            "exact value, and no error, though an estimate is returned.",
         ],
     )
     return write_page(out, page)
@@ -158,15 +161,22 @@ def weigh_with_peer(task: Task) -> Record:
 def _rows(task: Task, log_q: list[float], seconds: list[float]) -> list[Record]:
     X, y = read_source(task["source"])
     design = polynomial_design(X["x0"].to_numpy(), task["order"])
-    exact = exact_linear_log_q(design, y.to_numpy())
+    n, p = design.shape
+    exact = own = exact_linear_log_q(design, y.to_numpy())
+    if task["engine"] == PEER:
+        # Its prior of sigma has no upper end; from sqrt(N) - 1 parameters on Z(gamma) is infinite.
+        unbounded = Settings(sigma_max=UNBOUNDED)
+        is_finite = p < np.sqrt(n) - 1
+        own = exact_linear_log_q(design, y.to_numpy(), unbounded) if is_finite else np.nan
     return [
         {
             "engine": task["engine"],
             "n_parameters": task["order"] + 1,
             "repeat": k,
             "exact": exact,
+            "exact_with_its_prior": own,
             "log_q": value,
-            "error": value - exact,
+            "error": value - own,
             "milliseconds": 1e3 * time_spent,
         }
         for k, (value, time_spent) in enumerate(zip(log_q, seconds, strict=True))
@@ -178,6 +188,7 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
     groups = table.groupby(["engine", "n_parameters"], sort=False)
     return groups.agg(
         exact=("exact", "first"),
+        log_q=("log_q", "mean"),
         mean_error=("error", "mean"),
         deviation=("error", "std"),
         milliseconds=("milliseconds", "mean"),
@@ -194,14 +205,15 @@ def make_claims(summary: pd.DataFrame) -> list[Claim]:
         return float(summary[summary["engine"] == engine]["deviation"].max())
 
     engines = list(ENGINES)
-    ours = ", ".join(
+    ours = "; ".join(
         f"{engine}: mean error at most {worst(engine):.3f}, deviation at most "
         f"{spread(engine):.3f} nats"
         for engine in engines
     )
     has_peer = PEER in set(summary["engine"])
     theirs = (
-        f" {PEER}: mean error up to {worst(PEER):.1f}, deviation up to {spread(PEER):.1f} nats."
+        f" {PEER}, where its log q exists: mean error up to {worst(PEER):.1f}, deviation up to "
+        f"{spread(PEER):.1f} nats."
         if has_peer
         else ""
     )
@@ -213,7 +225,8 @@ def make_claims(summary: pd.DataFrame) -> list[Claim]:
             "likelihood.",
             f"{ours}.{theirs}",
             f"reproduced if the mean error of log q is at most {MAX_BIAS} nats at every order; "
-            "better if it is also smaller than that of the paper's implementation at every order.",
+            "better if it is also smaller than that of the paper's implementation wherever that has "
+            "one.",
             judge(ours_worst <= MAX_BIAS, has_peer and is_closer(summary)),
         )
     ]
@@ -238,7 +251,8 @@ def make_claims(summary: pd.DataFrame) -> list[Claim]:
 def is_closer(summary: pd.DataFrame) -> bool:
     """Tell whether all our mean errors are small and smaller than the peer's."""
     errors = summary.pivot(index="n_parameters", columns="engine", values="mean_error").abs()
-    return all(
+    errors = errors[errors[PEER].notna()]
+    return not errors.empty and all(
         bool((errors[engine] < errors[PEER]).all() and errors[engine].max() <= MAX_BIAS)
         for engine in ENGINES
     )

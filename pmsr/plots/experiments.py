@@ -308,28 +308,31 @@ def plot_accuracy(table: pd.DataFrame, *, ax: Sequence[Axes] | None = None) -> N
     Parameters
     ----------
     table
-        One row a run: ``engine``, ``n_parameters``, ``error`` (log q less the exact one) and
-        ``milliseconds``.
+        One row a run: ``engine``, ``n_parameters``, ``exact``, ``log_q``, ``error`` (log q less
+        the exact one for the engine's prior) and ``milliseconds``.
     ax
-        Two Axes; by default a new figure.
+        Three Axes; by default a new figure.
 
     Returns
     -------
     ndarray
-        The two Axes, with every run as a point and the means as a line.
+        The three Axes, with every run as a point and the means as a line.
     """
-    left, right = new_panels(2) if ax is None else ax
+    values, left, right = new_panels(3, 4.2, 3.7) if ax is None else ax
+    exact = table.groupby("n_parameters")["exact"].first()
+    values.plot(exact.index, exact, color="black", linewidth=1.0, label="exact (bounded σ)")
     engines = list(dict.fromkeys(table["engine"]))
     for k, (engine, (color, line, mark)) in enumerate(zip(engines, _STYLES, strict=False)):
         part = table[table["engine"] == engine]
         shift = 0.16 * (k - 0.5 * (len(engines) - 1))
-        for panel, column in ((left, "error"), (right, "milliseconds")):
+        for panel, column in ((values, "log_q"), (left, "error"), (right, "milliseconds")):
             finite = part[np.isfinite(part[column])]
-            places = finite["n_parameters"] + shift
+            beside = 0.0 if panel is values else shift
+            places = finite["n_parameters"] + beside
             panel.plot(places, finite[column], mark, color=color, markersize=3, alpha=0.35)
             means = finite.groupby("n_parameters")[column].mean()
             panel.plot(
-                means.index.to_numpy() + shift,
+                means.index.to_numpy() + beside,
                 means,
                 color=color,
                 linestyle=line,
@@ -338,9 +341,10 @@ def plot_accuracy(table: pd.DataFrame, *, ax: Sequence[Axes] | None = None) -> N
                 label=plain(str(engine)),
             )
     left.axhline(0.0, color=FAINT, linewidth=1.0)
-    left.set(xlabel="parameters", ylabel="log q less the exact value (nats)")
+    values.set(xlabel="parameters", ylabel="log q")
+    left.set(xlabel="parameters", ylabel="error of log q (nats)")
     right.set(xlabel="parameters", ylabel="CPU time of one equation (ms)", yscale="log")
-    for panel in (left, right):
+    for panel in (values, left, right):
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-        finish(panel, legend=True)
-    return np.array([left, right], dtype=object)
+        finish(panel, legend=panel is values)
+    return np.array([values, left, right], dtype=object)
