@@ -398,6 +398,8 @@ def test_unknown_experiments_and_no_seeds_are_refused(tmp_path):
 
 
 def test_polynomials_leave_their_page_and_are_not_repeated(tmp_path, monkeypatch):
+    monkeypatch.setattr(polynomials, "ORDERS", range(3))
+    monkeypatch.setattr(polynomials, "SHOWN", (0, 1))
     (path,) = reproduce("polynomials", tmp_path, quick=True, n_seeds=1)
     html = path.read_text()
     assert "falls after order 3" in html

@@ -225,8 +225,8 @@ def make_claims(summary: pd.DataFrame) -> list[Claim]:
             "likelihood.",
             f"{ours}.{theirs}",
             f"reproduced if the mean error of log q is at most {MAX_BIAS} nats at every order; "
-            "better if it is also smaller than that of the paper's implementation wherever that has "
-            "one.",
+            "better if it is also smaller than that of the paper's implementation, wherever that "
+            "exists.",
             judge(ours_worst <= MAX_BIAS, has_peer and is_closer(summary)),
         )
     ]
