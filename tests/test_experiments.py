@@ -295,6 +295,7 @@ def test_verdicts_on_the_sine_follow_the_numbers():
     good = {"size": 10, "zero": 0.1, "test": 1.1, "rise": 0.0, "growth": 0.0}
     poor = {"size": 30, "zero": 0.01, "test": 3.0, "rise": 0.1, "growth": 2.0}
     spreads = {
+        "n_datasets": 3.0,
         "bayesian_inside": 0.1,
         "bayesian_beyond": 1.0,
         "conventional_inside": 0.5,
@@ -302,7 +303,7 @@ def test_verdicts_on_the_sine_follow_the_numbers():
     }
     claims = sine.claims_of_searches(*make_sine_tables(good, poor), spreads)
     assert [claim.verdict for claim in claims] == ["reproduced"] * 8
-    swapped = dict(zip(spreads, [0.5, 9.0, 0.1, 1.0], strict=True))
+    swapped = dict(zip(spreads, [3.0, 0.5, 9.0, 0.1, 1.0], strict=True))
     claims = sine.claims_of_searches(*make_sine_tables(poor, good), swapped)
     verdicts = [claim.verdict for claim in claims]
     assert verdicts.count("better") == 1
@@ -319,7 +320,11 @@ def test_the_winner_of_median_complexity_is_chosen():
 def test_two_modes_are_told_from_one():
     rng = np.random.default_rng(0)
     theta3 = rng.normal(1.0, 0.1, size=400) * np.repeat([1.0, -1.0], 200)
-    draws = {"theta2": (-0.5 - 3 * theta3).tolist(), "theta3": theta3.tolist()}
+    draws = {
+        "theta1": rng.normal(size=400).tolist(),
+        "theta2": (-0.5 - 3 * theta3).tolist(),
+        "theta3": theta3.tolist(),
+    }
     modes = sine.describe_modes({"draws": draws})
     assert modes["share"] == 0.5
     assert min(modes["gap_theta2"], modes["gap_theta3"]) > 2
@@ -430,7 +435,7 @@ def test_the_sine_leaves_its_page(tmp_path, monkeypatch):
     monkeypatch.setattr(sine, "QUICK_SIGMAS", (0.0, 0.1, 0.3))
     (path,) = reproduce("sine", tmp_path, quick=True, n_seeds=2)
     assert "bimodal" in path.read_text()
-    assert len(list(tmp_path.glob("*.png"))) == 7
+    assert len(list(tmp_path.glob("*.png"))) == 6
 
 
 @pytest.mark.slow

@@ -232,7 +232,7 @@ def make_claims(
             judge_share(found, n, 5 / 11),
         ),
         Claim(
-            "Section 3.2, Figure 14",
+            "Section 3.2, Figure 13",
             "The estimates of both parameters match well with least squares.",
             f"θ1 = {first['mean']:.3g} ± {first['sd']:.1g}, θ2 = {second['mean']:.3g} ± "
             f"{second['sd']:.1g}.",
@@ -241,7 +241,7 @@ def make_claims(
             judge(is_close),
         ),
         Claim(
-            "Section 3.2, Figure 13",
+            "Section 3.2, Figure 12",
             "The datapoint near D = 535 is near the upper edge of the 95 % prediction interval.",
             f"It lies at {place:.0%} of the way from the lower to the upper end.",
             "reproduced if it lies in the upper 20 % of the interval.",
@@ -280,7 +280,7 @@ def make_claims(
             "ahead; the simplest form of the law is ahead of both.",
         ),
         Claim(
-            "Section 3.2, Figure 13",
+            "Section 3.2, Figure 12",
             "There θ3 ≈ θ4 ≈ −1/535.5: a pole beside the datapoint at D = 534, which so is nearly "
             "exactly matched.",
             f"Least squares puts the pole at {pole['pole']:.1f}; the RMSE falls from "
@@ -290,7 +290,7 @@ def make_claims(
             judge(abs(pole["pole"] - PAPER_POLE) < 0.1 and pole["rmse"] < 0.5 * pole["law_rmse"]),
         ),
         Claim(
-            "Section 3.2, Figure 14",
+            "Section 3.2, Figure 13",
             "This leads to a much smaller estimate of the noise level σ.",
             f"Posterior σ = {noise['mean']:.1f} ± {noise['sd']:.1f} with the second pole, "
             f"{law_noise['mean']:.1f} ± {law_noise['sd']:.1f} with the law.",

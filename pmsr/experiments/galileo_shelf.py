@@ -165,7 +165,7 @@ def make_claims(
             "with nearly the same log q share the population.",
         ),
         Claim(
-            "Section 3.2, Figure 12",
+            "Section 3.2, Figure 11",
             f"The MAP of θ1 aligns well with the least-squares fit, {PAPER_K}.",
             f"MAP {k:.4g}, posterior {estimate['mean']:.4g} ± {estimate['sd']:.2g}.",
             f"reproduced if the MAP is {PAPER_K} to all its digits, and within one posterior "

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from pmsr.graph import label_of
 from pmsr.plots.marks import CREDIBLE, DATA, FAINT, LINE, WINNER, finish, new_axes, plain
 
 TRUTH: dict[str, Any] = {"color": WINNER, "linestyle": "--", "linewidth": 1.5}
@@ -300,6 +301,42 @@ def plot_datasets(
         ax.plot(np.asarray(places), np.asarray(values), **style, label=plain(name))
     finish(ax, legend=True)
     return ax
+
+
+def plot_draws(
+    draws: Mapping[str, ArrayLike], *, pair: tuple[str, str] | None = None
+) -> NDArray[np.object_]:
+    """Draw a posterior with separate modes: a histogram of every parameter, and one pair.
+
+    ArviZ's density would blur narrow modes that are far apart.
+
+    Parameters
+    ----------
+    draws
+        The draws of every parameter, by its name, each of shape (n,).
+    pair
+        Two of them to be drawn against each other.
+
+    Returns
+    -------
+    ndarray
+        One Axes for each parameter, and the last for the pair.
+    """
+    n_panels = len(draws) + (pair is not None)
+    axes = new_panels(n_panels, 2.6, 2.7)
+    for ax, (name, values) in zip(axes, draws.items(), strict=False):
+        ax.hist(np.asarray(values), bins=60, color=CREDIBLE, edgecolor=LINE, histtype="stepfilled")
+        ax.set(xlabel=label_of(name))
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+    if pair is not None:
+        x, y = (np.asarray(draws[name]) for name in pair)
+        axes[-1].plot(x, y, ".", color=LINE, markersize=3, alpha=0.3, rasterized=True)
+        axes[-1].set(xlabel=label_of(pair[0]), ylabel=label_of(pair[1]))
+    for ax in axes:
+        ax.xaxis.set_major_locator(MaxNLocator(4))
+        finish(ax)
+    return np.array(axes, dtype=object)
 
 
 def plot_accuracy(table: pd.DataFrame, *, ax: Sequence[Axes] | None = None) -> NDArray[np.object_]:
