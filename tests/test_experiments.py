@@ -245,6 +245,33 @@ def test_verdicts_on_the_shelf_follow_the_numbers():
     assert [claim.verdict for claim in claims] == ["not reproduced"] * 5 + ["reproduced"]
 
 
+def test_verdicts_without_the_shelf_follow_the_numbers():
+    pole = galileo_no_shelf.fit_second_pole()
+    grid = [500.0, 560.0]
+    law = {
+        "rmse": 8.8,
+        "grid": grid,
+        "estimates": {
+            "theta1": estimate(pole["k1"], 1e-4),
+            "theta2": estimate(pole["k2"], 1e-4),
+            "sigma": estimate(10.0),
+        },
+        "prediction": {"prediction_low": [700.0, 700.0], "prediction_high": [810.0, 810.0]},
+    }
+    overfit = {"rmse": 2.3, "estimates": {"sigma": estimate(3.0)}}
+    rivals = {"law": -22.0, "overfit": -15.0, "law with one parameter": -18.0}
+    searches = make_searches(True, 3.0).assign(best="c0*D")
+    searches.loc[0, "law_found"] = False
+    claims = galileo_no_shelf.make_claims(searches, make_rivals(**rivals), law, overfit, pole)
+    verdicts = [claim.verdict for claim in claims]
+    assert verdicts == ["reproduced", "better"] + ["reproduced"] * 7
+    overfit["estimates"]["sigma"] = estimate(20.0)
+    rivals["overfit"] = -25.0
+    searches = make_searches(True, 0.5).assign(best="c0*D")
+    claims = galileo_no_shelf.make_claims(searches, make_rivals(**rivals), law, overfit, pole)
+    assert [claims[k].verdict for k in (4, 5, 7)] == ["better", "better", "not reproduced"]
+
+
 def test_the_second_pole_is_the_papers():
     pole = galileo_no_shelf.fit_second_pole()
     assert round(pole["pole"], 1) == 535.5
