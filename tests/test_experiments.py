@@ -469,3 +469,10 @@ def test_the_sine_leaves_its_page(tmp_path, monkeypatch):
 def test_accuracy_leaves_its_page(tmp_path):
     (path,) = reproduce("evidence_accuracy", tmp_path, quick=True, n_seeds=3)
     assert "unbiased" in path.read_text()
+
+
+def test_all_experiments_get_a_folder_each(tmp_path, monkeypatch):
+    for name in NAMES:
+        module = importlib.import_module(f"pmsr.experiments.{name}")
+        monkeypatch.setattr(module, "run", lambda out, **options: (out.name, options["n_jobs"]))
+    assert reproduce("all", tmp_path, n_jobs=2) == [(name, 2) for name in NAMES]
