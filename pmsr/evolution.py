@@ -50,8 +50,7 @@ from pmsr.selection import (
 from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
 
 N_LEADERS = 300  # size of the hall of fame
-READ_BATCH = 8  # graphs that a worker reads before it reports back, about 15 ms
-WEIGH_BATCH = 3  # equations that it weighs before it does, about 30 ms
+SHARES = 2  # batches for each worker: few, because each costs milliseconds, yet of even lengths
 ROUND = 32  # equations for each worker between two looks at the clock
 N_CLIMBERS = 3  # of the best individuals that climb at a refresh
 MAX_CLIMB = 5  # steps that each takes at most
@@ -678,9 +677,13 @@ class _Run:
         """Find the canonical forms of graphs, in parallel."""
         readings = self.parallel(
             delayed(_read_batch)(batch, self.data.names, self.search, added_operators())
-            for batch in _batches(genomes, READ_BATCH)
+            for batch in _batches(genomes, self._share(len(genomes)))
         )
         return [reading for batch in readings for reading in batch]
+
+    def _share(self, n_tasks: int) -> int:
+        """Return how many tasks a batch should hold."""
+        return max(1, -(-n_tasks // (SHARES * self.n_workers)))
 
     def _weigh(self, new: list[tuple[str, Program]], deadline: float | None) -> bool:
         """Weigh new equations in parallel; stop between rounds when time is up."""
@@ -700,7 +703,7 @@ class _Run:
                     added_operators(),
                     floor,
                 )
-                for batch in _batches(chunk, WEIGH_BATCH)
+                for batch in _batches(chunk, self._share(len(chunk)))
             )
             evidences = [evidence for batch in results for evidence in batch]
             for (key, program), evidence in zip(chunk, evidences, strict=True):

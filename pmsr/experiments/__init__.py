@@ -1,0 +1,73 @@
+"""The paper's experiments, each with a page that puts its claims beside our results."""
+
+from importlib import import_module
+from pathlib import Path
+
+NAMES = (
+    "polynomials",
+    "sine",
+    "galileo_shelf",
+    "galileo_no_shelf",
+    "galileo_synthetic",
+    "evidence_accuracy",
+)
+
+
+def reproduce(
+    name: str,
+    out: str | Path,
+    *,
+    quick: bool = False,
+    n_seeds: int | None = None,
+    n_jobs: int | None = None,
+    random_seed: int = 0,
+    peer: str | Path | None = None,
+) -> list[Path]:
+    """Repeat an experiment of the paper.
+
+    Parameters
+    ----------
+    name
+        ``"polynomials"`` (Section 2.3), ``"sine"`` (3.1), ``"galileo_shelf"``,
+        ``"galileo_no_shelf"``, ``"galileo_synthetic"`` (3.2), ``"evidence_accuracy"`` (ours), or
+        ``"all"``.
+    out
+        Folder for figures, numbers.csv, page.md and page.html; of ``"all"``, each experiment gets
+        a folder of its own in it. A run that was interrupted goes on where it stopped.
+    quick
+        Whether to make do with few repetitions and short searches.
+    n_seeds
+        Number of repetitions, or of datasets; by default the paper's or more.
+    n_jobs
+        Units of work at a time, in the sense of joblib.
+    random_seed
+        The same seed gives the same numbers, but for times.
+    peer
+        A Python in which the paper's implementation (bingo-nasa and smcpy) is installed, for
+        ``"evidence_accuracy"``.
+
+    Returns
+    -------
+    list of Path
+        The pages, page.html.
+    """
+    if name != "all" and name not in NAMES:
+        raise ValueError(f"Unknown experiment {name!r}. Available: {', '.join(NAMES)}, all.")
+    if n_seeds is not None and n_seeds < 1:
+        raise ValueError(f"n_seeds must be at least 1, got {n_seeds!r}.")
+    pages = []
+    for one in NAMES if name == "all" else (name,):
+        folder = Path(out) / one if name == "all" else Path(out)
+        more = {"peer": peer} if one == "evidence_accuracy" else {}
+        run = import_module(f"pmsr.experiments.{one}").run
+        pages.append(
+            run(
+                folder,
+                quick=quick,
+                n_seeds=n_seeds,
+                n_jobs=n_jobs,
+                random_seed=random_seed,
+                **more,
+            )
+        )
+    return pages

@@ -1,0 +1,176 @@
+"""An experiment's page: the paper's claims and our results side by side, figures, numbers."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader
+
+from pmsr import __version__
+from pmsr.expression import Equation
+from pmsr.mathml import to_mathml
+
+Verdict: TypeAlias = Literal["reproduced", "better", "not reproduced"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, what we find, and the rule that compares the two.
+
+    Parameters
+    ----------
+    place
+        Where the paper says it.
+    paper
+        The claim.
+    ours
+        Our result, in words with its numbers.
+    rule
+        How the verdict follows from the numbers.
+    verdict
+        What follows.
+    why
+        Why it is so, where that is not obvious.
+    """
+
+    place: str
+    paper: str
+    ours: str
+    rule: str
+    verdict: Verdict
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """An equation to be typeset, with what to say about it."""
+
+    caption: str
+    equation: Equation
+    target: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that an experiment leaves in its folder.
+
+    Parameters
+    ----------
+    title, summary
+        What was done, in a line and in a paragraph.
+    claims
+        Side by side with our results.
+    figures
+        File name and caption of every figure, in the folder already.
+    formulas
+        Equations to be typeset.
+    tables
+        Small tables to be shown, by caption.
+    numbers
+        Every number, by the name of its table; together they make numbers.csv.
+    notes
+        What a reader should know: sizes, and where we differ from the paper.
+    """
+
+    title: str
+    summary: str
+    claims: Sequence[Claim]
+    figures: Sequence[tuple[str, str]] = ()
+    formulas: Sequence[Formula] = ()
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    numbers: dict[str, pd.DataFrame] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+def write_page(out: str | Path, page: Page) -> Path:
+    """Write page.md, page.html and numbers.csv; return the path of page.html.
+
+    The figures are inside page.html, which so can be sent as one file.
+    """
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    to_numbers(page.numbers).to_csv(folder / "numbers.csv", index=False)
+    (folder / "page.md").write_text(to_markdown(page), encoding="utf-8")
+    path = folder / "page.html"
+    path.write_text(to_html(page, folder), encoding="utf-8")
+    return path
+
+
+def to_numbers(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    r"""Put tables below one another; the column ``table`` says where a row is from.
+
+    Examples
+    --------
+    >>> to_numbers({"a": pd.DataFrame({"x": [1]}), "b": pd.DataFrame({"y": [2.5]})}).to_csv()
+    ',table,x,y\n0,a,1.0,\n1,b,,2.5\n'
+    """
+    parts = [table.assign(table=name) for name, table in tables.items() if not table.empty]
+    if not parts:
+        return pd.DataFrame({"table": []})
+    whole = pd.concat(parts, ignore_index=True)
+    return whole[["table", *(column for column in whole if column != "table")]]
+
+
+def to_markdown(page: Page) -> str:
+    """Return the page as Markdown, with formulas in LaTeX."""
+    lines = [f"# {page.title}", "", page.summary, ""]
+    lines += ["| the paper | pmsr | verdict |", "|---|---|---|"]
+    for claim in page.claims:
+        paper = _cell(f"{claim.paper} ({claim.place})")
+        lines.append(f"| {paper} | {_cell(claim.ours)} | **{claim.verdict}** |")
+    lines += ["", "How the verdicts are reached:", ""]
+    for k, claim in enumerate(page.claims, 1):
+        why = f" {claim.why}" if claim.why else ""
+        rule = claim.rule[0].upper() + claim.rule[1:]
+        lines.append(f"{k}. {rule} Here: **{claim.verdict}**.{why}")
+    for name, caption in page.figures:
+        lines += ["", f"![{caption}]({name})", "", f"*{caption}*"]
+    for formula in page.formulas:
+        left = Equation(formula.target, [formula.target]).latex
+        lines += ["", f"{formula.caption}:", "", f"$${left} = {formula.equation.latex}$$"]
+    for caption, table in page.tables.items():
+        lines += ["", f"{caption}:", "", "| " + " | ".join(map(str, table)) + " |"]
+        lines.append("|" + "---|" * len(table.columns))
+        for row in table.itertuples(index=False):
+            lines.append("| " + " | ".join(_cell(write_cell(value)) for value in row) + " |")
+    if page.notes:
+        lines += ["", "Notes", ""]
+        lines += [f"* {note}" for note in page.notes]
+    lines += ["", f"All numbers: `numbers.csv`. Made by pmsr {__version__}.", ""]
+    return "\n".join(lines)
+
+
+def to_html(page: Page, folder: Path) -> str:
+    """Return the page as HTML that needs no other file."""
+    environment = Environment(loader=PackageLoader("pmsr"), autoescape=True, trim_blocks=True)
+    environment.filters["cell"] = write_cell
+    figures = [(_embed(folder / name), caption) for name, caption in page.figures]
+    formulas = [(f.caption, to_mathml(f.equation, f.target, display=True)) for f in page.formulas]
+    return environment.get_template("experiment.html").render(
+        page=page, figures=figures, formulas=formulas, version=__version__
+    )
+
+
+def write_cell(value: Any) -> str:
+    """Write a cell of a table: numbers with four digits.
+
+    Examples
+    --------
+    >>> write_cell(0.123456), write_cell(7), write_cell("x"), write_cell(float("nan"))
+    ('0.1235', '7', 'x', '')
+    """
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.4g}"
+    return str(value)
+
+
+def _cell(text: str) -> str:
+    """Return text that does not end a cell of a Markdown table."""
+    return text.replace("|", r"\|").replace("*", r"\*")
+
+
+def _embed(path: Path) -> str:
+    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
