@@ -60,6 +60,17 @@ Columns: the variables; mean and std of a new observation; map, the best fit;
 the credible interval of the law; the prediction interval of an observation."""
 
 
+# Spelt out here, because importing them takes seconds; a test holds them equal.
+EXPERIMENTS = (
+    "polynomials",
+    "sine",
+    "galileo_shelf",
+    "galileo_no_shelf",
+    "galileo_synthetic",
+    "evidence_accuracy",
+)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
@@ -192,11 +203,21 @@ def make_parser() -> argparse.ArgumentParser:
     demo = add("demo", "find Galileo's law in his own measurements, from data to report")
     _add_out(demo, "pmsr-demo")
     demo.set_defaults(out=Path("pmsr-demo"))
-    for command in (fit, compare, demo):
+    reproduce = add("reproduce", "repeat an experiment of the paper, or all of them")
+    reproduce.add_argument("name", choices=(*EXPERIMENTS, "all"), help="of the experiment")
+    reproduce.add_argument(
+        "--quick", action="store_true", help="few repetitions and short searches: minutes"
+    )
+    reproduce.add_argument("--seeds", type=_count, metavar="N", help="number of repetitions")
+    reproduce.add_argument(
+        "--peer", metavar="PYTHON", help="with bingo-nasa and smcpy installed, to compare with"
+    )
+    _add_out(reproduce, "NAME-reproduced")
+    for command in (fit, compare, demo, reproduce):
         command.add_argument(
             "--seed", type=_seed, default=0, metavar="N", help="of the random numbers (default: 0)"
         )
-    for command in (fit, resume, demo):
+    for command in (fit, resume, demo, reproduce):
         command.add_argument(
             "--jobs",
             type=int,

@@ -27,6 +27,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from pmsr import experiments
 from pmsr.data import load_galileo, make_data
 from pmsr.doubts import ResultWarning
 from pmsr.estimator import BayesianSymbolicRegressor
@@ -95,6 +96,22 @@ def demo(arguments: argparse.Namespace) -> int:
     # A demonstration may be repeated.
     arguments.force = True
     return _start(arguments.out, arguments, DEMO, X, y, "Galileo's notes of 1608")
+
+
+def reproduce(arguments: argparse.Namespace) -> int:
+    """Repeat an experiment of the paper."""
+    pages = experiments.reproduce(
+        arguments.name,
+        arguments.out or Path(f"{arguments.name}-reproduced"),
+        quick=arguments.quick,
+        n_seeds=arguments.seeds,
+        n_jobs=arguments.jobs,
+        random_seed=arguments.seed,
+        peer=arguments.peer,
+    )
+    for page in pages:
+        print(page)
+    return 0
 
 
 # Any: the estimator's parameters, and tables that pandas made.

@@ -6,12 +6,32 @@ import pytest
 
 import pmsr
 import pmsr.commands
-from pmsr.cli import main, make_parser
+from pmsr import experiments
+from pmsr.cli import EXPERIMENTS, main, make_parser
 
 
 def test_without_a_command_the_help_is_shown(capsys):
     assert main([]) == 2
     assert "demo" in capsys.readouterr().err
+
+
+def test_the_experiments_are_those_of_the_package():
+    assert EXPERIMENTS == experiments.NAMES
+
+
+def test_an_experiment_is_repeated(monkeypatch, tmp_path, capsys):
+    seen = {}
+
+    def reproduce(name, out, **options):
+        seen.update(name=name, out=out, **options)
+        return [tmp_path / "page.html"]
+
+    monkeypatch.setattr(experiments, "reproduce", reproduce)
+    arguments = ["reproduce", "polynomials", "--quick", "--seeds", "2", "--jobs", "2"]
+    assert main([*arguments, "--out", str(tmp_path), "--seed", "5"]) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "page.html")
+    assert (seen["name"], seen["out"], seen["quick"]) == ("polynomials", tmp_path, True)
+    assert (seen["n_seeds"], seen["n_jobs"], seen["random_seed"]) == (2, 2, 5)
 
 
 def test_the_version_is_that_of_the_package(capsys):
