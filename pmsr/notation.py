@@ -75,7 +75,7 @@ def latex_with_numbers(equation: Equation, theta: NDArray[Any]) -> str:
     >>> print(latex_with_numbers(Equation("c0*sqrt(H)", ["H"]), np.array([47.0889])))
     47.09 \sqrt{H}
     >>> print(latex_with_numbers(Equation("sqrt(c0*H)", ["H"]), np.array([2217.0])))
-    47.09 \sqrt{H}
+    47.08 \sqrt{H}
     """
     numbers = {
         real_symbol(name): sympy.Float(f"{value:.{DIGITS}g}")
