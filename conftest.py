@@ -5,6 +5,12 @@ import socket
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run: red should mean that something changed. FUZZ=1 draws new ones.
+settings.register_profile("same", derandomize=True)
+if not os.environ.get("FUZZ"):
+    settings.load_profile("same")
 
 # Two processes that fill one Numba cache at the same time can overwrite each other's entries, so
 # each pytest-xdist worker has its own.
