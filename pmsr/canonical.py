@@ -140,7 +140,7 @@ def absorb(expression: Any, parameters: Collection[Any]) -> Any:
         census = Census(expression, parameters)
         reduced = _Absorption(census).reduce(expression)
         if reduced is expression or reduced == expression:
-            idle = _companions(expression, census)
+            idle = _companions(census)
             reduced = settle(expression, idle) if idle else expression
             # Without c0, sqrt(c0*c1 - 1) may have become sqrt(-1).
             if not idle or reduced.has(sympy.I, sympy.zoo, sympy.nan):
@@ -148,7 +148,7 @@ def absorb(expression: Any, parameters: Collection[Any]) -> Any:
         expression = settle(reduced)
 
 
-def _companions(expression: Any, census: Census) -> dict[Any, Any]:
+def _companions(census: Census) -> dict[Any, Any]:
     """Find parameters that occur only as terms, or only as factors, of the same nodes as another.
 
     Returns what replaces them: 0 for a term, 1 for a factor.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import shtab
 
-from pmsr import __version__
+from pmsr import __version__, experiments
 
 DEFAULT_TIME = 120.0  # seconds of a search, unless told otherwise
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
@@ -58,17 +58,6 @@ examples:
 
 Columns: the variables; mean and std of a new observation; map, the best fit;
 the credible interval of the law; the prediction interval of an observation."""
-
-
-# Spelt out here, because importing them takes seconds; a test holds them equal.
-EXPERIMENTS = (
-    "polynomials",
-    "sine",
-    "galileo_shelf",
-    "galileo_no_shelf",
-    "galileo_synthetic",
-    "evidence_accuracy",
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -204,7 +193,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_out(demo, "pmsr-demo")
     demo.set_defaults(out=Path("pmsr-demo"))
     reproduce = add("reproduce", "repeat an experiment of the paper, or all of them")
-    reproduce.add_argument("name", choices=(*EXPERIMENTS, "all"), help="of the experiment")
+    reproduce.add_argument("name", choices=(*experiments.NAMES, "all"), help="of the experiment")
     reproduce.add_argument(
         "--quick", action="store_true", help="few repetitions and short searches: minutes"
     )
