@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 from pmsr.data import Data
 from pmsr.expression import Equation, read_problem
-from pmsr.multistart import FitError, fit
+from pmsr.multistart import FitError, fit, fit_once
 from pmsr.program import Program, evaluate
 from pmsr.proposal import Target, log_kernel, log_sum_exp, narrow
 from pmsr.settings import RandomSeed, Settings
@@ -218,7 +218,7 @@ def fit_rmse(
     Returns
     -------
     Evidence
-        Only ``theta``, ``rank``, ``rmse`` and ``failure`` mean anything; ``log_q`` is NaN.
+        Only ``theta``, ``rmse`` and ``failure`` mean anything; ``log_q`` is NaN.
     """
     p = program.n_parameters
     gamma, bounds = np.nan, settings.sigma_bounds(data.y)
@@ -234,13 +234,17 @@ def fit_rmse(
             return replace(failed, rmse=rmse, theta=np.empty(0))
         try:
             rng = np.random.Generator(np.random.PCG64(seed))
-            found = fit(program, data, settings.n_multistarts, rng=rng)
+            if settings.thorough:
+                found = fit(program, data, settings.n_multistarts, rng=rng)
+                theta, sse = found.theta, found.minima[0].sse
+            else:
+                best = fit_once(program, data, settings.n_multistarts, rng=rng)
+                theta, sse = best.theta, best.sse
         except FitError as error:
             return replace(failed, failure=str(error))
         except np.linalg.LinAlgError:
             return replace(failed, failure="singular covariance")
-    rmse = float(np.sqrt(found.minima[0].sse / len(data.y)))
-    return replace(failed, rmse=rmse, theta=found.theta, rank=len(found.free))
+    return replace(failed, rmse=float(np.sqrt(sse / len(data.y))), theta=theta)
 
 
 def make_target(

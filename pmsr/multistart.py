@@ -153,6 +153,18 @@ def fit(program: Program, data: Data, n_multistarts: int, *, rng: np.random.Gene
         return Fit(reduced, minima, free, best)
 
 
+def fit_once(
+    program: Program, data: Data, n_multistarts: int, *, rng: np.random.Generator
+) -> Minimum:
+    """Find the least error of an equation, as a conventional search does: no more than that.
+
+    Other minima, redundant parameters and valleys in which a first optimisation gets stuck matter
+    to the evidence only; leaving them alone takes a third of the time of `fit`.
+    """
+    with np.errstate(all="ignore"):
+        return _find_minima(program, data, n_multistarts, rng=rng, thorough=False)[0]
+
+
 def _find_minima(
     program: Program,
     data: Data,
@@ -160,6 +172,7 @@ def _find_minima(
     *,
     rng: np.random.Generator,
     extra_starts: Floats | None = None,
+    thorough: bool = True,
 ) -> tuple[Minimum, ...]:
     """Let random points descend together, optimise from the best distinct ones, keep minima."""
     affine = list(program.affine)
@@ -179,16 +192,17 @@ def _find_minima(
     starts, errors = _descend(program, _thin(data), starts, affine)
     if not len(starts):
         raise FitError("never finite: no start gives finite predictions")
-    # Equations such as c0**2 and c0*sin(c1*x) have mirror minima; asking for them is cheaper
-    # than hoping that the random starts hit them all.
-    mirrored = np.repeat(starts[:1], len(curved), axis=0)
-    mirrored[range(len(curved)), curved] *= -1.0
-    mirrored, mirror_errors = _descend(program, _thin(data), mirrored, affine)
-    starts = np.concatenate([starts, mirrored])
-    errors = np.concatenate([errors, mirror_errors])
+    if thorough:
+        # Equations such as c0**2 and c0*sin(c1*x) have mirror minima; asking for them is cheaper
+        # than hoping that the random starts hit them all.
+        mirrored = np.repeat(starts[:1], len(curved), axis=0)
+        mirrored[range(len(curved)), curved] *= -1.0
+        mirrored, mirror_errors = _descend(program, _thin(data), mirrored, affine)
+        starts = np.concatenate([starts, mirrored])
+        errors = np.concatenate([errors, mirror_errors])
     minima: list[Minimum] = []
     for k in _distinct_starts(starts, errors, scales, n_multistarts):
-        _add_distinct(minima, _optimise(program, data, starts[k], scales))
+        _add_distinct(minima, _optimise(program, data, starts[k], scales, thorough))
     if not minima:
         raise FitError("no fit: every local optimisation failed")
     minima.sort(key=lambda minimum: minimum.sse)
@@ -257,10 +271,12 @@ def _distinct_starts(
     return chosen
 
 
-def _optimise(program: Program, data: Data, start: Floats, scales: Floats) -> Minimum | None:
+def _optimise(
+    program: Program, data: Data, start: Floats, scales: Floats, thorough: bool
+) -> Minimum | None:
     """Run one local optimisation; None if it ends nowhere."""
     if len(data.y) >= program.n_parameters:
-        theta, converged = _levenberg_marquardt(program, data, start)
+        theta, converged = _levenberg_marquardt(program, data, start, thorough)
     else:
         theta, converged = _bfgs(program, data, start, scales)
     values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
@@ -289,7 +305,9 @@ def _add_distinct(minima: list[Minimum], candidate: Minimum | None) -> None:
     minima.append(candidate)
 
 
-def _levenberg_marquardt(program: Program, data: Data, start: Floats) -> tuple[Floats, bool]:
+def _levenberg_marquardt(
+    program: Program, data: Data, start: Floats, thorough: bool
+) -> tuple[Floats, bool]:
     """Minimise with SciPy's MINPACK; tell whether it converged."""
     unit = 1.0 / float(np.std(data.y))
 
@@ -300,7 +318,7 @@ def _levenberg_marquardt(program: Program, data: Data, start: Floats) -> tuple[F
         return np.asarray(evaluate_jacobian(program, theta[None, :], data.X)[1][0] * unit)
 
     theta, converged = _leastsq(residuals, jacobian, start)
-    if not converged:
+    if thorough and not converged:
         theta, converged = _leastsq(residuals, jacobian, _variable_projection(program, data, theta))
     return theta, converged
 
