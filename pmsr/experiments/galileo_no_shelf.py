@@ -65,9 +65,9 @@ def run(
         Folder for figures, numbers.csv, page.md and page.html. What is done in it already is not
         done again.
     quick
-        Three short searches of each kind instead of 22 of 1000 generations.
+        Three short searches of each kind instead of eleven of 1000 generations.
     n_seeds
-        Number of searches of each kind, if it shall be another; the paper has eleven.
+        Number of searches of each kind, if it shall be other than the paper's eleven.
     n_jobs
         Units of work at a time, in the sense of joblib.
     random_seed
@@ -79,7 +79,7 @@ def run(
         The page, page.html.
     """
     out = Path(out)
-    n_seeds = n_seeds or (3 if quick else 22)
+    n_seeds = n_seeds or (3 if quick else 11)
     seeds = range(random_seed, random_seed + n_seeds)
     title = "Galileo, no shelf"
     searches = search_all(
