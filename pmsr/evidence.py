@@ -268,18 +268,13 @@ def _weigh_fitted(
         np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(1 + settings.n_replicates)
     )
     target = make_target(program, data, settings, rng=rng_fit)
-    fitted = replace(
-        failed,
-        rank=len(target.fit.free),
-        theta=target.fit.theta,
-        rmse=float(np.sqrt(target.fit.minima[0].sse / len(data.y))),
-    )
+    fitted = _with_fit(failed, target)
     if not settings.thorough:
         log_q = linear_log_q(target)
         if log_q < max(floor, _constant_log_q(data.y.tobytes(), settings) - HOPELESS):
             return replace(fitted, log_q=log_q, log_q_se=1.0)
 
-    def sample(rng: np.random.Generator) -> FractionalKernel:
+    def sample(target: Target, rng: np.random.Generator) -> FractionalKernel:
         return run_kernel(
             target,
             n_draws=settings.n_draws,
@@ -289,32 +284,49 @@ def _weigh_fitted(
             thorough=settings.thorough,
         )
 
-    runs = [sample(rng) for rng in rngs]
+    # A repetition has starts of its own, because the region depends on the minima that were found:
+    # where that is a matter of luck, the standard error must say so.
+    targets = [target]
+    if len(program.affine) < program.n_parameters:
+        targets += [make_target(program, data, settings, rng=rng) for rng in rngs[1:]]
+        target = min(targets, key=lambda target: target.fit.minima[0].sse)
+        fitted = _with_fit(failed, target)
+    runs = [sample(targets[k % len(targets)], rng) for k, rng in enumerate(rngs)]
     if settings.thorough and not all(run.covered for run in runs):
         # The error of a run with a bridge is known only by repeating it.
         rngs = [np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(N_REPEATS)]
-        runs += [sample(rng) for rng in rngs]
+        runs += [sample(targets[k % len(targets)], rng) for k, rng in enumerate(rngs)]
     if not settings.thorough and any(
         not run.covered and (run.pareto_k > WILD_PARETO_K or run.ess < WILD_ESS) for run in runs
     ):
         return replace(fitted, failure="unreliable: too few draws reach the posterior")
-    log_z_gamma, log_z, log_q_se = _pool(runs)
+    log_z_gamma, log_z, log_q, log_q_se = _pool(runs, is_one_region=len(targets) == 1)
     if not all(run.covered for run in runs):
         log_q_se = max(log_q_se, UNCOVERED_SE)
     if settings.thorough and log_q_se > MAX_SE:
-        reason = f"unreliable: log q = {log_z - log_z_gamma:.4g} with standard error {log_q_se:.2g}"
+        reason = f"unreliable: log q = {log_q:.4g} with standard error {log_q_se:.2g}"
         return replace(fitted, failure=reason)
     shares = {
         phi: float(np.mean([run.half_shares[phi] for run in runs])) for phi in (target.gamma, 1.0)
     }
     return replace(
         fitted,
-        log_q=log_z - log_z_gamma,
+        log_q=log_q,
         log_q_se=log_q_se,
         log_z_gamma=log_z_gamma,
         log_z=log_z,
         prior_sensitivity=float(np.log(shares[1.0]) - np.log(shares[target.gamma])),
         pareto_k=float(max(run.pareto_k for run in runs)),
+    )
+
+
+def _with_fit(evidence: Evidence, target: Target) -> Evidence:
+    """Add what the best fit says."""
+    return replace(
+        evidence,
+        rank=len(target.fit.free),
+        theta=target.fit.theta,
+        rmse=float(np.sqrt(target.fit.minima[0].sse / len(target.data.y))),
     )
 
 
@@ -349,16 +361,28 @@ def _constant_log_q(y_bytes: bytes, settings: Settings) -> float:
     return float(integrals[0] - integrals[1] + constant)
 
 
-def _pool(runs: list[FractionalKernel]) -> tuple[float, float, float]:
-    """Average the integrals of independent runs; the error is the larger of two estimates of it."""
+def _pool(
+    runs: list[FractionalKernel], *, is_one_region: bool
+) -> tuple[float, float, float, float]:
+    """Average independent runs: log Z(gamma), log Z(1), log q and its standard error.
+
+    The integrals over one region are averaged themselves. Regions of separate fits may differ, by
+    the values at which redundant parameters are held, so that only log q can be averaged; the
+    integrals are then those of the run in the middle. The error is the larger of what the runs
+    claim and what they show.
+    """
     n = len(runs)
-    log_z_gamma = float(log_sum_exp(np.array([run.log_z_gamma for run in runs])) - np.log(n))
-    log_z = float(log_sum_exp(np.array([run.log_marginal_likelihood for run in runs])) - np.log(n))
+    pairs = np.array([(run.log_z_gamma, run.log_marginal_likelihood) for run in runs])
+    log_q = pairs[:, 1] - pairs[:, 0]
+    if is_one_region:
+        log_z_gamma, log_z = (log_sum_exp(pairs) - np.log(n)).tolist()
+    else:
+        log_z_gamma = float(pairs[np.argsort(log_q, kind="stable")[n // 2], 0])
+        log_z = log_z_gamma + float(np.mean(log_q))
     variance = float(np.mean([run.log_q_variance for run in runs])) / n
     if n > 1:
-        log_q = [run.log_marginal_likelihood - run.log_z_gamma for run in runs]
         variance = max(variance, float(np.var(log_q, ddof=1)) / n)
-    return log_z_gamma, log_z, float(np.sqrt(variance))
+    return log_z_gamma, log_z, log_z - log_z_gamma, float(np.sqrt(variance))
 
 
 def _weigh_constant(program: Program, data: Data, settings: Settings, failed: Evidence) -> Evidence:

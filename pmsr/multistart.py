@@ -21,7 +21,11 @@ DESCENT_TOLERANCE = 1e-12  # least share of the squared error that a step must g
 N_THIN = 1000  # observations that the descent looks at
 HOPELESS = 100.0  # a start with this many times the best one's error is not worth an optimisation
 MAX_EVALUATIONS = 60  # of one local optimisation, which has two tries
-RANK_TOLERANCE = 1e-11  # of the singular values of the Jacobian with columns of unit length
+RANK_TOLERANCE = 1e-11  # of what a column of the Jacobian, of unit length, adds to the others
+# The same where f is not linear. At k1 = k2, (1 + k1*x)/(1 + k2*x) is 1 and only their difference
+# matters, but an optimisation ends next to it, at the root of the rounding error: by the first
+# tolerance the rank, and with it log q by eleven nats, was a matter of chance.
+CURVED_TOLERANCE = 1e-8
 # A lesser minimum this many times farther out, or in, than the best and the natural scale is no
 # minimum: the search ran along a valley that ends at infinity, where all volumes are infinite.
 RUNAWAY = 1e3
@@ -400,25 +404,17 @@ def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:
     """Choose parameters whose columns of the Jacobian span its range, affine ones first."""
     length = np.linalg.norm(jacobian, axis=0)
     movable = np.flatnonzero(length > 0.0)
-    if not len(movable):
-        return ()
-    unit = jacobian[:, movable] / length[movable]
-    singular = np.linalg.svd(unit, compute_uv=False)
-    rank = int(np.sum(singular > RANK_TOLERANCE * singular[0]))
-    if rank == program.n_parameters:
-        return tuple(range(rank))
     affine = [k for k in movable if k in program.affine]
     curved = [k for k in movable if k not in program.affine]
     kept: list[int] = []
     basis = np.zeros((len(jacobian), 0))
-    for group in (affine, curved):
+    for group, tolerance in ((affine, RANK_TOLERANCE), (curved, CURVED_TOLERANCE)):
+        if not group:
+            continue
         rest = jacobian[:, group] / length[group]
         rest = rest - basis @ (basis.T @ rest)
-        if not len(group) or len(kept) == rank:
-            continue
         q, r, order = qr(rest, mode="economic", pivoting=True)
-        n_new = int(np.sum(np.abs(np.diag(r)) > np.sqrt(len(movable)) * RANK_TOLERANCE))
-        n_new = min(n_new, rank - len(kept))
+        n_new = int(np.sum(np.abs(np.diag(r)) > np.sqrt(len(movable)) * tolerance))
         kept += [int(group[k]) for k in order[:n_new]]
         basis = np.hstack([basis, q[:, :n_new]])
     return tuple(sorted(kept))

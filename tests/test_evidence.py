@@ -315,6 +315,26 @@ def test_a_ridge_that_sampling_cannot_follow_is_a_failure_not_a_number():
         assert run.log_q == -np.inf and "unreliable" in run.failure
 
 
+def test_a_zero_that_cancels_a_pole_leaves_the_rank_no_matter_of_chance():
+    # At the best fit k3 = k4, up to the root of the rounding error: one direction is redundant.
+    X, y = load_galileo("no_shelf")
+    text = "k1*D**2*(1 + k3*D)/((1 + k2*D)*(1 + k4*D))"
+    runs = [compute_evidence(text, X, y, settings=FINALIST, random_seed=seed) for seed in range(3)]
+    assert {run.rank for run in runs} == {3}
+    log_q, se = np.array([(run.log_q, run.log_q_se) for run in runs]).T
+    assert np.ptp(log_q) < 3 * np.hypot(se.max(), se.max())
+
+
+def test_an_error_that_depends_on_the_minima_found_is_not_claimed_smaller():
+    # The region of the paper's form with two poles depends on which minima the starts find.
+    X, y = load_galileo("no_shelf")
+    text = "D**2*(k1 + k2*D)/(k3*D**2 + k4*D + k5)"
+    runs = [compute_evidence(text, X, y, settings=FINALIST, random_seed=seed) for seed in range(3)]
+    log_q, se = np.array([(run.log_q, run.log_q_se) for run in runs if not run.failure]).T
+    assert len(log_q) > 1
+    assert np.std(log_q, ddof=1) < 2 * np.sqrt(np.mean(se**2))
+
+
 def test_where_the_proposal_does_not_cover_the_error_comes_from_repetitions():
     x = np.linspace(1, 5, 20)
     y = 2 * x + 1 + np.random.default_rng(0).normal(0, 0.3, 20)
