@@ -9,6 +9,7 @@ import pytest
 from exact import linear_log_q
 
 import pmsr
+from pmsr.evidence import fit_equation
 from pmsr.experiments import (
     NAMES,
     evidence_accuracy,
@@ -16,6 +17,7 @@ from pmsr.experiments import (
     galileo_no_shelf,
     galileo_shelf,
     galileo_synthetic,
+    poles,
     polynomials,
     reproduce,
     sine,
@@ -262,14 +264,20 @@ def test_verdicts_without_the_shelf_follow_the_numbers():
     rivals = {"law": -22.0, "overfit": -15.0, "law with one parameter": -18.0}
     searches = make_searches(True, 3.0).assign(best="c0*D")
     searches.loc[0, "law_found"] = False
-    claims = galileo_no_shelf.make_claims(searches, make_rivals(**rivals), law, overfit, pole)
+    regions = pd.DataFrame([{"log_q": -15.0, "log_q_se": 0.1, "smc_log_q": -15.1, "share": 0.9}])
+    claims = galileo_no_shelf.make_claims(
+        searches, make_rivals(**rivals), law, overfit, pole, regions
+    )
     verdicts = [claim.verdict for claim in claims]
     assert verdicts == ["reproduced", "better"] + ["reproduced"] * 7
     overfit["estimates"]["sigma"] = estimate(20.0)
-    rivals["overfit"] = -25.0
     searches = make_searches(True, 0.5).assign(best="c0*D")
-    claims = galileo_no_shelf.make_claims(searches, make_rivals(**rivals), law, overfit, pole)
-    assert [claims[k].verdict for k in (4, 5, 7)] == ["better", "better", "not reproduced"]
+    for log_q, share in ((-25.0, 0.9), (-15.0, 1e-7)):
+        rivals["overfit"], regions["share"] = log_q, share
+        claims = galileo_no_shelf.make_claims(
+            searches, make_rivals(**rivals), law, overfit, pole, regions
+        )
+        assert [claims[k].verdict for k in (4, 5, 7)] == ["better", "better", "not reproduced"]
 
 
 def test_the_second_pole_is_the_papers():
@@ -277,6 +285,28 @@ def test_the_second_pole_is_the_papers():
     assert round(pole["pole"], 1) == 535.5
     assert round(pole["law_shapiro_p"], 2) == 0.06
     assert round(pole["shapiro_p"], 2) == 0.18
+
+
+def test_poles_are_drawn_from_the_density_that_is_claimed():
+    rng = np.random.default_rng(0)
+    S, P = poles._draw(400_000, rng)
+    for centre, width in (((1400.0, 4.7e5), (200.0, 5e4)), ((1000.0, 4e5), (100.0, 4e4))):
+        z = np.hypot((S - centre[0]) / width[0], (P - centre[1]) / width[1])
+        density = np.exp(-0.5 * z**2) / (2 * np.pi * width[0] * width[1])
+        weights = density / np.exp(poles._log_density(S, P))
+        se = np.std(weights) / np.sqrt(len(S))
+        assert abs(weights.mean() - 1) < 4 * se < 0.1
+
+
+def test_evidence_of_two_poles_is_the_same_when_integrated_over_the_poles():
+    task = {"seed": 0, "place": 535.5, "distance": 2.0, "n_draws": 400_000}
+    record = poles.weigh_by_poles(task | {"source": galileo_source("no_shelf")})
+    error = np.hypot(record["log_q_se"], record["smc_log_q_se"])
+    assert abs(record["log_q"] - record["smc_log_q"]) < 4 * error < 1.5
+    assert record["share"] < 1e-5
+    target = fit_equation("c0*D**c1", *pmsr.load_galileo("no_shelf"), random_seed=0)
+    with pytest.raises(ValueError, match="theta4 must be the parameter that is held"):
+        poles.integrate_over_poles(target, 535.5, 2.0, n_draws=100, rng=np.random.default_rng(0))
 
 
 def test_the_overfit_equation_is_factored_into_the_papers_form():
