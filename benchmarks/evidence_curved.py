@@ -3,9 +3,7 @@
 python benchmarks/evidence_curved.py [--quick]
 """
 
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,10 +12,8 @@ import report
 import pmsr
 from pmsr.data import make_data
 from pmsr.evidence import make_target, seed_for
+from pmsr.experiments.exact import brute_force_log_q
 from pmsr.settings import FINALIST, Settings
-
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from exact import brute_force_log_q
 
 N_SEEDS = 20
 MAX_ANGLES = 4000  # of the finest grid

@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from exact import brute_force_log_q
 from exact import linear_log_q as exact_log_q
 
 from pmsr.data import load_galileo, make_data, make_sine
@@ -19,6 +18,7 @@ from pmsr.evidence import (
     seed_for,
     weigh,
 )
+from pmsr.experiments.exact import brute_force_log_q
 from pmsr.expression import Equation
 from pmsr.settings import FINALIST, QUICK, Settings
 

@@ -22,10 +22,10 @@ from pmsr.experiments import (
     reproduce,
     sine,
 )
-from pmsr.experiments.closed_form import exact_linear_log_q, polynomial, polynomial_design
 from pmsr.experiments.datasets import galileo as galileo_source
 from pmsr.experiments.datasets import no_shelf_least_squares, read_source, synthetic
 from pmsr.experiments.datasets import sine as sine_source
+from pmsr.experiments.exact import exact_linear_log_q, polynomial, polynomial_design
 from pmsr.experiments.fits import fit_one, fit_task, to_posterior, to_prediction, weigh_one
 from pmsr.experiments.laws import extends_law, is_law
 from pmsr.experiments.pages import Claim, Formula, Page, write_page
@@ -218,10 +218,21 @@ def make_searches(found, behind, population=(80, 10)):
 
 
 def test_verdicts_on_synthetic_data_follow_the_numbers():
-    claims = galileo_synthetic.make_claims(make_searches(True, 0.5))
+    exact = pd.DataFrame([dict.fromkeys(galileo_synthetic.FORMS, -20.0)])
+    claims = galileo_synthetic.make_claims(make_searches(True, 0.5), exact)
     assert [claim.verdict for claim in claims] == ["reproduced"] * 2
-    claims = galileo_synthetic.make_claims(make_searches(True, 3.0, (5, 50)))
+    searches = make_searches(True, 3.0, (5, 50))
+    claims = galileo_synthetic.make_claims(searches, exact)
     assert [claim.verdict for claim in claims] == ["not reproduced"] * 2
+    claims = galileo_synthetic.make_claims(searches.assign(special_case_won=True), exact)
+    assert [claim.verdict for claim in claims] == ["reproduced", "not reproduced"]
+
+
+def test_forms_of_the_law_are_weighed_by_quadrature():
+    record = galileo_synthetic.weigh_exactly({"source": synthetic(0), "seed": 0})
+    for name in galileo_synthetic.FORMS:
+        # The evidence's own standard error is at most 0.02 in `benchmarks/evidence_curved.py`.
+        assert record[f"{name}: estimate"] == pytest.approx(record[name], abs=0.1)
 
 
 def make_rivals(**log_q):
@@ -295,7 +306,7 @@ def test_poles_are_drawn_from_the_density_that_is_claimed():
         density = np.exp(-0.5 * z**2) / (2 * np.pi * width[0] * width[1])
         weights = density / np.exp(poles._log_density(S, P))
         se = np.std(weights) / np.sqrt(len(S))
-        assert abs(weights.mean() - 1) < 4 * se < 0.1
+        assert abs(weights.mean() - 1) < 4 * se < 0.15
 
 
 def test_evidence_of_two_poles_is_the_same_when_integrated_over_the_poles():
@@ -446,6 +457,25 @@ def test_a_page_has_claim_verdict_figure_formula_and_numbers(tmp_path):
     assert numbers["table"].to_list() == ["one", "two"]
 
 
+def test_all_experiments_leave_an_index_of_their_claims(tmp_path, monkeypatch):
+    def run(out, **_):
+        claim = Claim("Section 9", f"{out.name} | <b>", "NA", "reproduced if dogs.", "better")
+        return write_page(out, Page(title=f"Of {out.name}", summary="", claims=[claim] * 2))
+
+    for name in NAMES:
+        monkeypatch.setattr(importlib.import_module(f"pmsr.experiments.{name}"), "run", run)
+    index, *pages = reproduce("all", tmp_path)
+    assert index == tmp_path / "index.html"
+    assert [page.parent.name for page in pages] == list(NAMES)
+    html, markdown = index.read_text(), (tmp_path / "index.md").read_text()
+    for text in ("12 claims in 6 experiments: 0 reproduced, 12 better, 0 not", "Of sine", "NA"):
+        assert text in html
+        assert text in markdown
+    assert '<a href="sine/page.html">' in html
+    assert "(sine/page.md)" in markdown
+    assert "&lt;b&gt;" in html
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_experiment_has_the_same_options(name):
     options = inspect.signature(importlib.import_module(f"pmsr.experiments.{name}").run).parameters
@@ -489,7 +519,7 @@ def test_galileos_experiments_leave_their_pages(tmp_path, monkeypatch, name):
 @pytest.mark.slow
 def test_the_sine_leaves_its_page(tmp_path, monkeypatch):
     monkeypatch.setattr(sine, "QUICK_GENERATIONS", 6)
-    monkeypatch.setattr(sine, "QUICK_SIGMAS", (0.0, 0.1, 0.3))
+    monkeypatch.setattr(sine, "SIGMAS", (0.0, 0.1, 0.3))
     (path,) = reproduce("sine", tmp_path, quick=True, n_seeds=2)
     assert "bimodal" in path.read_text()
     assert len(list(tmp_path.glob("*.png"))) == 6

@@ -3,12 +3,13 @@ from copy import copy
 import numpy as np
 import pymc as pm
 import pytest
-from exact import brute_force_log_q, linear_log_q
+from exact import linear_log_q
 from scipy.stats import kstest, t
 
 from pmsr import smc
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.evidence import make_target
+from pmsr.experiments.exact import brute_force_log_q
 from pmsr.expression import Equation
 from pmsr.model import build_model, make_template
 from pmsr.settings import Settings

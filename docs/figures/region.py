@@ -3,7 +3,6 @@
 python docs/figures/region.py
 """
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +13,8 @@ import pmsr
 import pmsr.settings
 from pmsr.data import make_data
 from pmsr.evidence import make_target
+from pmsr.experiments.exact import brute_force_log_q
 from pmsr.smc import run_kernel
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from exact import brute_force_log_q
 
 LAWS = {"k1*D**2/(1 + k2*D)": "#0072B2", "D**2/(c0 + c1*D)": "#D55E00", "c0**sqrt(D)": "#000000"}
 

@@ -33,7 +33,8 @@ def reproduce(
         ``"all"``.
     out
         Folder for figures, numbers.csv, page.md and page.html; of ``"all"``, each experiment gets
-        a folder of its own in it. A run that was interrupted goes on where it stopped.
+        a folder of its own in it, beside index.html with all claims. A run that was interrupted
+        goes on where it stopped.
     quick
         Whether to make do with few repetitions and short searches.
     n_seeds
@@ -49,7 +50,7 @@ def reproduce(
     Returns
     -------
     list of Path
-        The pages, page.html.
+        The pages, page.html; of ``"all"``, index.html comes first.
     """
     if name != "all" and name not in NAMES:
         raise ValueError(f"Unknown experiment {name!r}. Available: {', '.join(NAMES)}, all.")
@@ -70,4 +71,6 @@ def reproduce(
                 **more,
             )
         )
-    return pages
+        if name == "all":  # after every experiment: what is done can be read
+            index = import_module("pmsr.experiments.pages").write_index(out, pages)
+    return [index, *pages] if name == "all" else pages

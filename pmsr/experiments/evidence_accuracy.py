@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from pmsr.evidence import compute_evidence
-from pmsr.experiments.closed_form import exact_linear_log_q, polynomial, polynomial_design
 from pmsr.experiments.datasets import read_source, sine
+from pmsr.experiments.exact import exact_linear_log_q, polynomial, polynomial_design
 from pmsr.experiments.pages import Claim, Page, write_page
 from pmsr.experiments.verdicts import judge
 from pmsr.experiments.work import Record, Task, run_units

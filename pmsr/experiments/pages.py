@@ -1,8 +1,9 @@
 """An experiment's page: the paper's claims and our results side by side, figures, numbers."""
 
 import base64
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -14,6 +15,9 @@ from pmsr.expression import Equation
 from pmsr.mathml import to_mathml
 
 Verdict: TypeAlias = Literal["reproduced", "better", "not reproduced"]
+
+CLAIMS = "claims.csv"  # of an experiment, in its folder
+INDEX_TITLE = "The paper's claims, and what pmsr finds"
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,15 @@ class Claim:
     rule: str
     verdict: Verdict
     why: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment in the index: its title, its page without suffix, and its claims."""
+
+    title: str
+    address: str
+    claims: Sequence[Claim]
 
 
 @dataclass(frozen=True)
@@ -86,17 +99,62 @@ class Page:
 
 
 def write_page(out: str | Path, page: Page) -> Path:
-    """Write page.md, page.html and numbers.csv; return the path of page.html.
+    """Write page.md, page.html, numbers.csv and claims.csv; return the path of page.html.
 
     The figures are inside page.html, which so can be sent as one file.
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     to_numbers(page.numbers).to_csv(folder / "numbers.csv", index=False)
+    claims = pd.DataFrame([asdict(claim) for claim in page.claims])
+    claims.insert(0, "experiment", page.title)
+    claims.to_csv(folder / CLAIMS, index=False)
     (folder / "page.md").write_text(to_markdown(page), encoding="utf-8")
     path = folder / "page.html"
     path.write_text(to_html(page, folder), encoding="utf-8")
     return path
+
+
+def write_index(out: str | Path, pages: Sequence[Path]) -> Path:
+    """Write index.md and index.html, all claims of several experiments; return index.html.
+
+    Parameters
+    ----------
+    out
+        Folder in which the experiments have theirs.
+    pages
+        Their page.html, each beside its claims.csv.
+    """
+    experiments = [_read_claims(Path(out), page) for page in pages]
+    verdicts = Counter(claim.verdict for one in experiments for claim in one.claims)
+    summary = (
+        f"{verdicts.total()} claims in {len(experiments)} experiments: "
+        f"{verdicts['reproduced']} reproduced, {verdicts['better']} better, "
+        f"{verdicts['not reproduced']} not reproduced."
+    )
+    lines = [f"# {INDEX_TITLE}", "", summary]
+    for one in experiments:
+        lines += ["", f"## [{one.title}]({one.address}.md)", "", *_claims_table(one.claims)]
+    path = Path(out) / "index.html"
+    path.with_suffix(".md").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    template = _environment().get_template("experiments.html")
+    path.write_text(
+        template.render(
+            title=INDEX_TITLE, summary=summary, experiments=experiments, version=__version__
+        ),
+        encoding="utf-8",
+    )
+    return path
+
+
+def _read_claims(out: Path, page: Path) -> Experiment:
+    table = pd.read_csv(page.parent / CLAIMS, keep_default_na=False)
+    rows = table.drop(columns="experiment").to_dict("records")
+    return Experiment(
+        title=str(table["experiment"].iloc[0]),
+        address=page.relative_to(out).with_suffix("").as_posix(),
+        claims=tuple(Claim(**{str(name): value for name, value in row.items()}) for row in rows),
+    )
 
 
 def to_numbers(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -116,11 +174,7 @@ def to_numbers(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 def to_markdown(page: Page) -> str:
     """Return the page as Markdown, with formulas in LaTeX."""
-    lines = [f"# {page.title}", "", page.summary, ""]
-    lines += ["| the paper | pmsr | verdict |", "|---|---|---|"]
-    for claim in page.claims:
-        paper = _cell(f"{claim.paper} ({claim.place})")
-        lines.append(f"| {paper} | {_cell(claim.ours)} | **{claim.verdict}** |")
+    lines = [f"# {page.title}", "", page.summary, "", *_claims_table(page.claims)]
     lines += ["", "How the verdicts are reached:", ""]
     for k, claim in enumerate(page.claims, 1):
         why = f" {claim.why}" if claim.why else ""
@@ -143,15 +197,30 @@ def to_markdown(page: Page) -> str:
     return "\n".join(lines)
 
 
+def _claims_table(claims: Sequence[Claim]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    lines = ["| the paper | pmsr | verdict |", "|---|---|---|"]
+    for claim in claims:
+        paper = _cell(f"{claim.paper} ({claim.place})")
+        lines.append(f"| {paper} | {_cell(claim.ours)} | **{claim.verdict}** |")
+    return lines
+
+
 def to_html(page: Page, folder: Path) -> str:
     """Return the page as HTML that needs no other file."""
-    environment = Environment(loader=PackageLoader("pmsr"), autoescape=True, trim_blocks=True)
-    environment.filters["cell"] = write_cell
     figures = [(_embed(folder / name), caption) for name, caption in page.figures]
     formulas = [(f.caption, to_mathml(f.equation, f.target, display=True)) for f in page.formulas]
-    return environment.get_template("experiment.html").render(
-        page=page, figures=figures, formulas=formulas, version=__version__
+    return (
+        _environment()
+        .get_template("experiment.html")
+        .render(page=page, figures=figures, formulas=formulas, version=__version__)
     )
+
+
+def _environment() -> Environment:
+    environment = Environment(loader=PackageLoader("pmsr"), autoescape=True, trim_blocks=True)
+    environment.filters["cell"] = write_cell
+    return environment
 
 
 def write_cell(value: Any) -> str:

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from pmsr.evidence import compute_evidence
-from pmsr.experiments.closed_form import exact_linear_log_q, polynomial, polynomial_design
 from pmsr.experiments.datasets import read_source, sine
+from pmsr.experiments.exact import exact_linear_log_q, polynomial, polynomial_design
 from pmsr.experiments.fits import fit_one, fit_task, to_prediction, to_row
 from pmsr.experiments.pages import Claim, Page, write_page
 from pmsr.experiments.verdicts import count, judge, judge_peak
