@@ -458,13 +458,14 @@ def test_a_page_has_claim_verdict_figure_formula_and_numbers(tmp_path):
 
 
 def test_all_experiments_leave_an_index_of_their_claims(tmp_path, monkeypatch):
-    def run(out, **_):
+    def run(out, *, n_jobs, **_):
+        assert n_jobs == 2
         claim = Claim("Section 9", f"{out.name} | <b>", "NA", "reproduced if dogs.", "better")
         return write_page(out, Page(title=f"Of {out.name}", summary="", claims=[claim] * 2))
 
     for name in NAMES:
         monkeypatch.setattr(importlib.import_module(f"pmsr.experiments.{name}"), "run", run)
-    index, *pages = reproduce("all", tmp_path)
+    index, *pages = reproduce("all", tmp_path, n_jobs=2)
     assert index == tmp_path / "index.html"
     assert [page.parent.name for page in pages] == list(NAMES)
     html, markdown = index.read_text(), (tmp_path / "index.md").read_text()
@@ -529,10 +530,3 @@ def test_the_sine_leaves_its_page(tmp_path, monkeypatch):
 def test_accuracy_leaves_its_page(tmp_path):
     (path,) = reproduce("evidence_accuracy", tmp_path, quick=True, n_seeds=3)
     assert "unbiased" in path.read_text()
-
-
-def test_all_experiments_get_a_folder_each(tmp_path, monkeypatch):
-    for name in NAMES:
-        module = importlib.import_module(f"pmsr.experiments.{name}")
-        monkeypatch.setattr(module, "run", lambda out, **options: (out.name, options["n_jobs"]))
-    assert reproduce("all", tmp_path, n_jobs=2) == [(name, 2) for name in NAMES]
