@@ -69,7 +69,7 @@ MARGIN = 1.5
 class Candidate:
     """One distinct equation that the search has seen, with its evidence."""
 
-    key: str
+    key: str  # canonical, except in a conventional search
     score: float  # log q less two standard errors, or the negative RMSE; larger is better
     log_q: float
     log_q_se: float
@@ -207,11 +207,18 @@ class Reading:
 
 
 def read_graph(genome: Genome, variables: Sequence[str], search: Search) -> Reading:
-    """Find the canonical form of a graph and check it against the constraints of a search."""
+    """Find the canonical form of a graph and check it against the constraints of a search.
+
+    The conventional search, in which equations grow without end, does without algebra: there it
+    would take most of the time, and a redundant parameter changes no error.
+    """
     try:
         equation = genome.equation(variables)
-        key = equation.key
-        equation = equation.to_canonical()
+        if search.fitness == "rmse":
+            key = str(equation)
+        else:
+            key = equation.key
+            equation = equation.to_canonical()
     except (ValueError, TypeError) as error:  # SymPy's way to say that a number is not real
         return Reading(f"! {error}", refusal="not a real, finite expression")
     refusal = _refusal(equation, search)
@@ -740,7 +747,7 @@ class _Run:
         best = [member.candidate for member in self.archive.leaders]
         laws = distinct_laws(best, self.data.names)[: self.search.n_finalists]
         laws += [law for law in distinct_laws(front, self.data.names) if not _among(law, laws)]
-        keys = [law.key for law in laws]
+        keys = list(dict.fromkeys(Equation(law.key, self.data.names).key for law in laws))
         settings = replace(
             self.settings,
             n_draws=max(self.settings.n_draws, FINALIST.n_draws // 4),
