@@ -174,6 +174,9 @@ def run(
             "and crowding (refresh=None). By default pmsr does otherwise.",
             "The best of a generation is the best equation seen so far, by log q less two standard "
             "errors, or by RMSE.",
+            "Winners are counted in canonical form. So are the equations of a Bayesian search; "
+            "those of a conventional one are counted as they evolve, like the paper's, which makes "
+            "them some 15 % larger in the figure against the generation.",
             "The Bayesian winner is the simplest equation within 1.5 nats of the best; the "
             "conventional one has the least RMSE.",
             *(
