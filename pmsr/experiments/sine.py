@@ -316,9 +316,7 @@ def claims_of_searches(
     levels = sorted(set(noisy["sigma"]))
     test = runs.groupby(["engine", "sigma"])["test_rmse"].median()
     rises = {engine: rise_of_test_error(history, engine) for engine in ENGINES}
-    bayesian_end = float(
-        (noisy["test_rmse"] / noisy["sigma"])[noisy["engine"] == BAYESIAN].median()
-    )
+    ratios = {level: float(test[BAYESIAN, level]) / level for level in levels}
     falls = {engine: fall_of_training_error(history, engine) for engine in ENGINES}
     wins = sum(test[BAYESIAN, level] < test[CONVENTIONAL, level] for level in levels)
     growth = {engine: late_growth(history, engine) for engine in ENGINES}
@@ -364,9 +362,11 @@ def claims_of_searches(
         Claim(
             "Section 3.1, Figures 7 and 8",
             "The test error of Bayesian GPSR stays only slightly above σ.",
-            f"The winner's test error is {bayesian_end:.2f} σ (median over all noise levels).",
-            f"reproduced if it is at most {SLIGHTLY_ABOVE:g} σ.",
-            judge(bayesian_end <= SLIGHTLY_ABOVE),
+            "The winner's test error, median over the datasets: "
+            + "; ".join(f"{ratios[level]:.2f} σ at σ = {level:g}" for level in levels)
+            + ".",
+            f"reproduced if it is at most {SLIGHTLY_ABOVE:g} σ at every noise level.",
+            judge(max(ratios.values()) <= SLIGHTLY_ABOVE),
         ),
         Claim(
             "Section 3.1, Figure 8",
