@@ -2,11 +2,12 @@
 #   make demo   find Galileo's law in his data, and report it
 #   make test   lint, types, import layers, tests, doctests
 # `make docs` builds the documentation in docs/_build/html, in an environment of its own (3.12 and later).
+# `make paper` repeats the paper's experiments at full size (hours) and puts them into docs/paper.
 # `make check-report` looks at reports in Chromium, which it needs.
 # `make lock` resolves the versions anew; it needs Python 3.11 and 3.12.
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test docs lint check-next check-report lock clean .venv .venv-next .venv-docs
+.PHONY: demo test docs paper lint check-next check-report lock clean .venv .venv-next .venv-docs
 
 LOCKS := requirements/py311.txt requirements/py312.txt
 SCRIPTS := scripts/find-python scripts/make-env
@@ -47,6 +48,11 @@ check-next:
 docs: .venv-docs/stamp
 	OMP_NUM_THREADS=1 .venv-docs/bin/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+# What is done already is not done again: an interrupted run goes on.
+paper: .venv/stamp
+	OMP_NUM_THREADS=1 .venv/bin/pmsr reproduce all --jobs -1 --out paper-reproduced
+	scripts/publish-paper paper-reproduced docs/paper
 
 check-report: .venv/stamp
 	$(PYTEST_ENV) .venv/bin/python scripts/check_report.py

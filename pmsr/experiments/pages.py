@@ -175,23 +175,26 @@ def to_numbers(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 def to_markdown(page: Page) -> str:
     """Return the page as Markdown, with formulas in LaTeX."""
     lines = [f"# {page.title}", "", page.summary, "", *_claims_table(page.claims)]
-    lines += ["", "How the verdicts are reached:", ""]
+    lines += ["", "## How the verdicts are reached", ""]
     for k, claim in enumerate(page.claims, 1):
         why = f" {claim.why}" if claim.why else ""
         rule = claim.rule[0].upper() + claim.rule[1:]
         lines.append(f"{k}. {rule} Here: **{claim.verdict}**.{why}")
+    lines += ["", "## Figures"] if page.figures else []
     for name, caption in page.figures:
         lines += ["", f"![{caption}]({name})", "", f"*{caption}*"]
+    lines += ["", "## Equations"] if page.formulas else []
     for formula in page.formulas:
         left = Equation(formula.target, [formula.target]).latex
         lines += ["", f"{formula.caption}:", "", f"$${left} = {formula.equation.latex}$$"]
+    lines += ["", "## Tables"] if page.tables else []
     for caption, table in page.tables.items():
         lines += ["", f"{caption}:", "", "| " + " | ".join(map(str, table)) + " |"]
         lines.append("|" + "---|" * len(table.columns))
         for row in table.itertuples(index=False):
             lines.append("| " + " | ".join(_cell(write_cell(value)) for value in row) + " |")
     if page.notes:
-        lines += ["", "Notes", ""]
+        lines += ["", "## Notes", ""]
         lines += [f"* {note}" for note in page.notes]
     lines += ["", f"All numbers: `numbers.csv`. Made by pmsr {__version__}.", ""]
     return "\n".join(lines)
