@@ -26,6 +26,8 @@ UNCOVERED_SE = 0.3  # least standard error where the proposal does not cover the
 # In a search, which neither bridges nor repeats, weights worse than these may be off by nats; the
 # best of thousands would be those that are.
 WILD_PARETO_K, WILD_ESS = 1.0, 30.0
+SAME_ERROR = 1e-3  # relative difference of squared errors up to which two fits found one minimum
+ROUNDING = 1e-24  # of the squared target, below which all errors are alike
 MAX_SE = 1.0  # beyond, a number would mislead: it is a failure with its reason
 _NOWHERE_FINITE = "never finite: the equation is not finite on the data"
 
@@ -289,8 +291,11 @@ def _weigh_fitted(
     targets = [target]
     if len(program.affine) < program.n_parameters:
         targets += [make_target(program, data, settings, rng=rng) for rng in rngs[1:]]
-        target = min(targets, key=lambda target: target.fit.minima[0].sse)
+        target = min(targets, key=_least_error)
         fitted = _with_fit(failed, target)
+        # Starts that missed the best minimum were too few, and say nothing of the others' region.
+        most = (1.0 + SAME_ERROR) * _least_error(target) + ROUNDING * float(np.sum(data.y**2))
+        targets = [one for one in targets if _least_error(one) <= most]
     runs = [sample(targets[k % len(targets)], rng) for k, rng in enumerate(rngs)]
     if settings.thorough and not all(run.covered for run in runs):
         # The error of a run with a bridge is known only by repeating it.
@@ -320,13 +325,17 @@ def _weigh_fitted(
     )
 
 
+def _least_error(target: Target) -> float:
+    return target.fit.minima[0].sse
+
+
 def _with_fit(evidence: Evidence, target: Target) -> Evidence:
     """Add what the best fit says."""
     return replace(
         evidence,
         rank=len(target.fit.free),
         theta=target.fit.theta,
-        rmse=float(np.sqrt(target.fit.minima[0].sse / len(target.data.y))),
+        rmse=float(np.sqrt(_least_error(target) / len(target.data.y))),
     )
 
 
