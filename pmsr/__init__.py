@@ -66,7 +66,12 @@ _MODULE_OF = {
 }
 
 
+_PACKAGES = ("experiments", "plots")
+
+
 def __getattr__(name: str) -> object:
+    if name in _PACKAGES:
+        return import_module(f"pmsr.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'pmsr' has no attribute {name!r}")
     return getattr(import_module(_MODULE_OF[name]), name)

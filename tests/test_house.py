@@ -42,6 +42,14 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = pmsr.equation
 
 
+def test_experiments_and_plots_are_reached_from_the_package():
+    code = "import pmsr; print(pmsr.plots.plot_fit.__name__, pmsr.experiments.sine.run.__name__)"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True)
+    assert done.stdout.split() == [b"plot_fit", b"run"]
+    with pytest.raises(AttributeError, match="has no attribute 'cosine'"):
+        _ = pmsr.experiments.cosine
+
+
 def test_import_loads_none_of_the_heavy_libraries():
     code = "import sys, pmsr; print(*sys.modules)"
     loaded = subprocess.run(

@@ -1,4 +1,8 @@
-"""The paper's experiments, each with a page that puts its claims beside our results."""
+"""The paper's experiments, each with a page that puts its claims beside our results.
+
+Each is a module, such as ``pmsr.experiments.sine``, with a function ``run``; they are imported on
+first use.
+"""
 
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +15,12 @@ NAMES = (
     "galileo_synthetic",
     "evidence_accuracy",
 )
+
+
+def __getattr__(name: str) -> object:
+    if name not in NAMES:
+        raise AttributeError(f"module 'pmsr.experiments' has no attribute {name!r}")
+    return import_module(f"pmsr.experiments.{name}")
 
 
 def reproduce(
