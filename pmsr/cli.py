@@ -98,8 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = int(getattr(commands, arguments.command)(arguments))
             sys.stdout.flush()
             return code
-    except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+    except KeyboardInterrupt as stop:
+        return _fail(str(stop) or "interrupted", 130)
     except BrokenPipeError:
         # Whoever read our output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -193,13 +193,17 @@ def make_parser() -> argparse.ArgumentParser:
     _add_out(demo, "pmsr-demo")
     demo.set_defaults(out=Path("pmsr-demo"))
     reproduce = add("reproduce", "repeat an experiment of the paper, or all of them")
-    reproduce.add_argument("name", choices=(*experiments.NAMES, "all"), help="of the experiment")
+    reproduce.add_argument(
+        "name", choices=(*experiments.NAMES, "all"), help="of the experiment, or all of them"
+    )
     reproduce.add_argument(
         "--quick", action="store_true", help="few repetitions and short searches: minutes"
     )
     reproduce.add_argument("--seeds", type=_count, metavar="N", help="number of repetitions")
     reproduce.add_argument(
-        "--peer", metavar="PYTHON", help="with bingo-nasa and smcpy installed, to compare with"
+        "--peer",
+        metavar="PYTHON",
+        help="a Python with bingo-nasa and smcpy, which evidence_accuracy then compares with",
     )
     _add_out(reproduce, "NAME-reproduced")
     for command in (fit, compare, demo, reproduce):

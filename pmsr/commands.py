@@ -100,15 +100,18 @@ def demo(arguments: argparse.Namespace) -> int:
 
 def reproduce(arguments: argparse.Namespace) -> int:
     """Repeat an experiment of the paper."""
-    pages = experiments.reproduce(
-        arguments.name,
-        arguments.out or Path(f"{arguments.name}-reproduced"),
-        quick=arguments.quick,
-        n_seeds=arguments.seeds,
-        n_jobs=arguments.jobs,
-        random_seed=arguments.seed,
-        peer=arguments.peer,
-    )
+    try:
+        pages = experiments.reproduce(
+            arguments.name,
+            arguments.out or Path(f"{arguments.name}-reproduced"),
+            quick=arguments.quick,
+            n_seeds=arguments.seeds,
+            n_jobs=arguments.jobs,
+            random_seed=arguments.seed,
+            peer=arguments.peer,
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command goes on from here") from None
     for page in pages:
         print(page)
     return 0

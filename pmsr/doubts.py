@@ -59,6 +59,8 @@ def doubt_winner(
     probabilities: Sequence[float],
     winner: int,
     prior_sensitivity: float = 0.0,
+    *,
+    is_pooled: bool = False,
 ) -> list[str]:
     """Say whether the winner is not clearly more probable than the strongest of the others.
 
@@ -70,6 +72,8 @@ def doubt_winner(
         Place of the one that is put forward.
     prior_sensitivity
         By how many nats its log q would change if the bounds of the prior were halved.
+    is_pooled
+        Whether the probabilities include those of other equations that draw the same curve.
 
     Examples
     --------
@@ -85,9 +89,10 @@ def doubt_winner(
         return []
     rival = max(others, key=lambda k: probabilities[k])
     if probabilities[winner] < CLEARLY * probabilities[rival]:
+        alike = " (with what draws the same curve)" if is_pooled else ""
         return [
             f"The data do not decide: {texts[winner]!r} has probability "
-            f"{probabilities[winner]:.2f}, {texts[rival]!r} has {probabilities[rival]:.2f}. "
+            f"{probabilities[winner]:.2f}, {texts[rival]!r} has {probabilities[rival]:.2f}{alike}. "
             "Compare their predictions, average over all of them (average=True, or --average), "
             "or measure where they differ."
         ]
@@ -147,7 +152,8 @@ def doubt_evidence(text: str, evidence: Evidence) -> list[str]:
         return []
     return [
         f"log q of {text!r} is unreliable: {' and '.join(reasons)}. Weigh it again with "
-        "pmsr.compare and settings=pmsr.Settings(n_draws=64000, n_particles=4000, n_replicates=8)."
+        "pmsr.compare in Python, and settings=pmsr.Settings(n_draws=64000, n_particles=4000, "
+        "n_replicates=8)."
     ]
 
 

@@ -208,7 +208,10 @@ class Result:
         """Reasons to doubt the result, in words; empty if there are none."""
         texts = [fitted.equation.text for fitted in self.equations]
         sensitivity = self.best.evidence.prior_sensitivity
-        doubts = doubt_winner(texts, self._pooled(), self.chosen, sensitivity)
+        pooled = self._pooled()
+        doubts = doubt_winner(
+            texts, pooled, self.chosen, sensitivity, is_pooled=min(pooled, default=1.0) == 0.0
+        )
         return doubts + self.best.warnings
 
     def _pooled(self) -> list[float]:

@@ -459,9 +459,11 @@ def pareto_k(log_weights: Floats) -> float:
     largest.sort()
     weights = np.exp(largest - top)
     excess = weights[1:] - weights[0]
+    if weights[0] > 0.5:
+        # Bounded weights: of a hundred in a tail with k = 0.7, the largest is 25 times the least.
+        return -np.inf
     if excess[0] <= 0.0 or excess[-1] <= 1e-12:
-        # A flat tail (bounded weights), or nothing but a few particles.
-        return -np.inf if excess[-1] <= 1e-12 and weights[0] > 0.5 else np.inf
+        return np.inf  # nothing but a few particles
     n_grid = 30 + int(np.sqrt(n_tail))
     quartile = excess[int(n_tail / 4 + 0.5) - 1]
     grid = 1.0 - np.sqrt(n_grid / (np.arange(1, n_grid + 1) - 0.5))

@@ -1,6 +1,7 @@
 import importlib
 import inspect
 import json
+import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,6 +11,7 @@ from exact import linear_log_q
 
 import pmsr
 from pmsr.evidence import fit_equation
+from pmsr.evolution import _Run
 from pmsr.experiments import (
     NAMES,
     evidence_accuracy,
@@ -31,7 +33,7 @@ from pmsr.experiments.laws import extends_law, is_law
 from pmsr.experiments.pages import Claim, Formula, Page, write_page
 from pmsr.experiments.searches import search_one, search_task
 from pmsr.experiments.verdicts import judge, judge_peak, judge_share
-from pmsr.experiments.work import run_units
+from pmsr.experiments.work import file_name, run_units
 from pmsr.settings import FINALIST, Settings
 
 
@@ -102,6 +104,29 @@ def test_an_interrupted_task_leaves_no_file_and_the_others_stay(tmp_path):
         run_units(fail, tasks, tmp_path)
     (path,) = (tmp_path / "units").iterdir()
     assert json.loads(path.read_text())["record"] == tasks[0]
+
+
+def test_half_a_search_is_not_kept(tmp_path, monkeypatch):
+    search = {"operators": ["*", "sqrt"], "population_size": 20, "generations": 50}
+    task = search_task("search", galileo_source("shelf"), search, 0)
+    steps = iter(range(100))
+    step = _Run.step
+
+    def interrupted(run):
+        if next(steps) == 2:
+            raise KeyboardInterrupt
+        return step(run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Run, "step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run_units(search_one, [task], tmp_path)
+    assert not list((tmp_path / "units").iterdir())
+    # Nor is one that an earlier version kept.
+    path = tmp_path / "units" / file_name(search_one, task)
+    path.write_text(json.dumps({"record": {"stopped": "interrupted"}}))
+    (record,) = run_units(search_one, [task], tmp_path)
+    assert record["stopped"] == "generations"
 
 
 def test_laws_are_recognised_in_other_words():
@@ -486,8 +511,19 @@ def test_every_experiment_has_the_same_options(name):
 def test_unknown_experiments_and_no_seeds_are_refused(tmp_path):
     with pytest.raises(ValueError, match="Unknown experiment 'cosine'"):
         reproduce("cosine", tmp_path)
-    with pytest.raises(ValueError, match="n_seeds must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_seeds must be an integer of at least 1, got 0"):
         reproduce("sine", tmp_path, n_seeds=0)
+    with pytest.raises(ValueError, match="n_jobs must not be 0"):
+        reproduce("sine", tmp_path, n_jobs=0)
+    with pytest.raises(ValueError, match="peer is for evidence_accuracy alone, not for sine"):
+        reproduce("sine", tmp_path, peer="python")
+    for peer, reason in (("/no/such/python", "cannot be run"), (sys.executable, "No module named")):
+        with pytest.raises(ValueError, match=reason):
+            reproduce("evidence_accuracy", tmp_path, peer=peer)
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"out must be a folder, but .*file' is a file"):
+        reproduce("sine", tmp_path / "file")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_polynomials_leave_their_page_and_are_not_repeated(tmp_path, monkeypatch):

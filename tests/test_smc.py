@@ -172,3 +172,11 @@ def test_bounded_weights_have_no_tail():
     rng = np.random.default_rng(0)
     assert pareto_k(np.log(rng.uniform(size=4000))) < 0.3
     assert pareto_k(np.zeros(4000)) == -np.inf
+
+
+def test_bounded_weights_have_no_heavy_tail():
+    # A flat top whose excesses, in themselves, are heavy-tailed, as of a linear equation.
+    rng = np.random.default_rng(0)
+    weights = 1.0 + 1e-6 * rng.pareto(0.8, size=8000)
+    assert pareto_k(np.log(weights)) < 0.7
+    assert pareto_k(np.log(1e-6 + rng.pareto(0.8, size=8000))) > 0.7

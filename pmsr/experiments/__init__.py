@@ -64,8 +64,14 @@ def reproduce(
     """
     if name != "all" and name not in NAMES:
         raise ValueError(f"Unknown experiment {name!r}. Available: {', '.join(NAMES)}, all.")
-    if n_seeds is not None and n_seeds < 1:
-        raise ValueError(f"n_seeds must be at least 1, got {n_seeds!r}.")
+    if n_seeds is not None and not (isinstance(n_seeds, int) and n_seeds >= 1):
+        raise ValueError(f"n_seeds must be an integer of at least 1, got {n_seeds!r}.")
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0. Use 1 for one process, -1 for one per core.")
+    if Path(out).is_file():
+        raise ValueError(f"out must be a folder, but {str(out)!r} is a file.")
+    if peer is not None and name not in ("evidence_accuracy", "all"):
+        raise ValueError(f"peer is for evidence_accuracy alone, not for {name}. Leave it out.")
     pages = []
     for one in NAMES if name == "all" else (name,):
         folder = Path(out) / one if name == "all" else Path(out)

@@ -60,6 +60,8 @@ def run(
         The page, page.html.
     """
     out = Path(out)
+    if peer is not None:
+        _check_peer(peer)
     n_repeats = n_seeds or (10 if quick else 50)
     source = sine(SIGMA, random_seed)
     tasks = [
@@ -156,6 +158,24 @@ def weigh_with_peer(task: Task) -> Record:
         )
     found = json.loads(done.stdout.splitlines()[-1])[str(order)]
     return {"rows": _rows(task, found["log_q"], found["seconds"])}
+
+
+def _check_peer(peer: str | Path) -> None:
+    """Refuse a Python that cannot be compared with, before any work is done."""
+    try:
+        done = subprocess.run(
+            [str(peer), "-W", "ignore", "-c", "import bingo, smcpy"], capture_output=True, text=True
+        )
+    except OSError as error:
+        raise ValueError(
+            f"peer must be a Python, but {str(peer)!r} cannot be run: {error}."
+        ) from None
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise ValueError(
+            f"peer must be a Python with bingo-nasa and smcpy installed, got {str(peer)!r}, "
+            f"which says: {reason}"
+        )
 
 
 def _rows(task: Task, log_q: list[float], seconds: list[float]) -> list[Record]:

@@ -130,7 +130,8 @@ def write_index(out: str | Path, pages: Sequence[Path]) -> Path:
     summary = (
         f"{verdicts.total()} claims in {len(experiments)} experiments: "
         f"{verdicts['reproduced']} reproduced, {verdicts['better']} better, "
-        f"{verdicts['not reproduced']} not reproduced."
+        f"{verdicts['not reproduced']} not reproduced. Better is what does at least as well as "
+        "the paper, or shows that what the paper found is not so; every page gives its rules."
     )
     lines = [f"# {INDEX_TITLE}", "", summary]
     for one in experiments:

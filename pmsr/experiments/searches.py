@@ -70,6 +70,9 @@ def search_one(task: Task) -> Record:
     found = run_evolution(
         data, search=search, settings=settings, random_seed=task["seed"], n_jobs=1
     )
+    if found.stopped == "interrupted":
+        # Half a search must not be taken for a whole one when the experiment goes on.
+        raise KeyboardInterrupt
     record: Record = {
         "source": task["source"],
         "seed": task["seed"],
