@@ -20,7 +20,7 @@ from pmsr.settings import FINALIST, QUICK, Settings
 
 ORDERS = range(7)
 SIGMA = 0.3
-ENGINES: dict[str, Settings] = {"pmsr, in a search": QUICK, "pmsr, finalists": FINALIST}
+ENGINES: dict[str, Settings] = {"pmsr, in a search": QUICK, "pmsr, compare": FINALIST}
 PEER = "Bingo and SMCPy"
 MAX_BIAS = 0.1  # nats
 UNBOUNDED = 1e10  # times the deviation of y: what is beyond adds less than 1e-4 to the integral
@@ -113,8 +113,8 @@ def run(
         tables={"Mean error and deviation of log q, and CPU time": summary},
         numbers={"runs": table, "summary": summary},
         notes=[
-            "Settings of pmsr: 1000 draws in a search, and four repetitions with 16 000 draws for "
-            "those equations that are ranked and shown.",
+            "Settings of pmsr: 1000 draws in a search, and four repetitions with 16 000 draws in "
+            "a comparison (`pmsr.compare`).",
             "Every engine is compared with the exact value for its own prior of σ: flat up to two "
             "standard deviations of y in pmsr, flat without end in the paper. With the latter the "
             "integral Z(γ) is infinite from four parameters on (N = 20), so that there is no "
