@@ -14,7 +14,6 @@ from pmsr.diagnostics import normality
 from pmsr.experiments.datasets import NO_SHELF_LAW, galileo, no_shelf_least_squares, read_source
 from pmsr.experiments.fits import fit_one, fit_task, to_posterior, to_prediction, to_row
 from pmsr.experiments.galileo import (
-    ENGINE_NOTE,
     OURS,
     THEIRS,
     WINNER_NOTE,
@@ -69,7 +68,7 @@ def run(
         Folder for figures, numbers.csv, page.md and page.html. What is done in it already is not
         done again.
     quick
-        Three short searches of each kind instead of eleven of 1000 generations.
+        Three short searches of each kind instead of eleven.
     n_seeds
         Number of searches of each kind, if it shall be other than the paper's eleven.
     n_jobs
@@ -178,7 +177,6 @@ def run(
             "Log q of an equation that is not linear in its parameters depends on how it is "
             "written, since flat priors of other parameters are other priors: compare the two "
             "forms of the law in the table of rivals.",
-            ENGINE_NOTE,
             WINNER_NOTE,
         ],
     )

@@ -7,10 +7,10 @@ import pandas as pd
 from pmsr.experiments.datasets import galileo, read_source
 from pmsr.experiments.fits import fit_one, fit_task, to_posterior, to_prediction, to_row
 from pmsr.experiments.galileo import (
-    ENGINE_NOTE,
     OURS,
     THEIRS,
     WINNER_NOTE,
+    describe_engines,
     latex_names,
     log_q_of,
     search_all,
@@ -55,7 +55,7 @@ def run(
         Folder for figures, numbers.csv, page.md and page.html. What is done in it already is not
         done again.
     quick
-        Three short searches of each kind instead of ten of 1000 generations.
+        Three short searches of each kind instead of ten.
     n_seeds
         Number of searches of each kind, if it shall be another; the paper has five.
     n_jobs
@@ -121,7 +121,7 @@ def run(
             "rivals": rivals,
             "fits": pd.DataFrame([to_row(fit) for fit in fits]),
         },
-        notes=[ENGINE_NOTE, WINNER_NOTE],
+        notes=[describe_engines(quick), WINNER_NOTE],
     )
     return write_page(out, page)
 

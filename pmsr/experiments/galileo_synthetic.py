@@ -15,7 +15,6 @@ from pmsr.experiments.datasets import (
 )
 from pmsr.experiments.exact import brute_force_log_q
 from pmsr.experiments.galileo import (
-    ENGINE_NOTE,
     OURS,
     THEIRS,
     WINNER_NOTE,
@@ -53,7 +52,7 @@ def run(
         Folder for figures, numbers.csv, page.md and page.html. What is done in it already is not
         done again.
     quick
-        Short searches instead of 1000 generations.
+        Shorter searches.
     n_seeds
         Number of datasets, if it shall be other than the paper's six.
     n_jobs
@@ -126,7 +125,6 @@ def run(
         notes=[
             "The paper adds the noise to one of the two variables without saying which; we took "
             "H, the target.",
-            ENGINE_NOTE,
             WINNER_NOTE,
         ],
     )
