@@ -49,9 +49,10 @@ docs: .venv-docs/stamp
 	OMP_NUM_THREADS=1 .venv-docs/bin/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-# What is done already is not done again: an interrupted run goes on.
+# What is done already is not done again: an interrupted run goes on. PEER=PYTHON names one with the
+# paper's own implementation, see benchmarks/speed.py.
 paper: .venv/stamp
-	OMP_NUM_THREADS=1 .venv/bin/pmsr reproduce all --jobs -1 --out paper-reproduced
+	OMP_NUM_THREADS=1 .venv/bin/pmsr reproduce all --jobs -1 --out paper-reproduced $(if $(PEER),--peer $(PEER))
 	scripts/publish-paper paper-reproduced docs/paper
 
 check-report: .venv/stamp
