@@ -1,5 +1,7 @@
 """The evidence q(gamma) of one equation, Eq. (5); the one place where a failure becomes a value."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from hashlib import blake2b
@@ -290,23 +292,30 @@ def _weigh_fitted(
     # where that is a matter of luck, the standard error must say so.
     targets = [target]
     if len(program.affine) < program.n_parameters:
-        targets += [make_target(program, data, settings, rng=rng) for rng in rngs[1:]]
+        for rng in rngs[1:]:
+            with suppress(FitError, np.linalg.LinAlgError):
+                targets.append(make_target(program, data, settings, rng=rng))
         target = min(targets, key=_least_error)
         fitted = _with_fit(failed, target)
-        # Starts that missed the best minimum were too few, and say nothing of the others' region.
-        most = (1.0 + SAME_ERROR) * _least_error(target) + ROUNDING * float(np.sum(data.y**2))
-        targets = [one for one in targets if _least_error(one) <= most]
-    runs = [sample(targets[k % len(targets)], rng) for k, rng in enumerate(rngs)]
-    if settings.thorough and not all(run.covered for run in runs):
+    # Starts that missed the best minimum were too few, and say nothing of the others' region.
+    most = (1.0 + SAME_ERROR) * _least_error(target) + ROUNDING * float(np.sum(data.y**2))
+    found_by = [one for one in targets if _least_error(one) <= most]
+    is_lucky = len(found_by) == 1 < len(targets)
+    by_region: list[list[FractionalKernel]] = [[] for _ in found_by]
+    for k, rng in enumerate(rngs):
+        by_region[k % len(found_by)].append(sample(found_by[k % len(found_by)], rng))
+    if settings.thorough and not all(run.covered for runs in by_region for run in runs):
         # The error of a run with a bridge is known only by repeating it.
-        rngs = [np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(N_REPEATS)]
-        runs += [sample(targets[k % len(targets)], rng) for k, rng in enumerate(rngs)]
+        for k, s in enumerate(seed.spawn(N_REPEATS)):
+            rng = np.random.Generator(np.random.PCG64(s))
+            by_region[k % len(found_by)].append(sample(found_by[k % len(found_by)], rng))
+    runs = [run for runs in by_region for run in runs]
     if not settings.thorough and any(
         not run.covered and (run.pareto_k > WILD_PARETO_K or run.ess < WILD_ESS) for run in runs
     ):
         return replace(fitted, failure="unreliable: too few draws reach the posterior")
-    log_z_gamma, log_z, log_q, log_q_se = _pool(runs, is_one_region=len(targets) == 1)
-    if not all(run.covered for run in runs):
+    log_z_gamma, log_z, log_q, log_q_se = _pool(by_region)
+    if is_lucky or not all(run.covered for run in runs):
         log_q_se = max(log_q_se, UNCOVERED_SE)
     if settings.thorough and log_q_se > MAX_SE:
         reason = f"unreliable: log q = {log_q:.4g} with standard error {log_q_se:.2g}"
@@ -370,28 +379,28 @@ def _constant_log_q(y_bytes: bytes, settings: Settings) -> float:
     return float(integrals[0] - integrals[1] + constant)
 
 
-def _pool(
-    runs: list[FractionalKernel], *, is_one_region: bool
-) -> tuple[float, float, float, float]:
+def _pool(by_region: Sequence[Sequence[FractionalKernel]]) -> tuple[float, float, float, float]:
     """Average independent runs: log Z(gamma), log Z(1), log q and its standard error.
 
     The integrals over one region are averaged themselves. Regions of separate fits may differ, by
-    the values at which redundant parameters are held, so that only log q can be averaged; the
-    integrals are then those of the run in the middle. The error is the larger of what the runs
-    claim and what they show.
+    the values at which redundant parameters are held, so that only log q can be averaged; log
+    Z(gamma) is then that of the first. The error is the larger of what the runs claim and of what
+    they, or the regions, show.
     """
-    n = len(runs)
-    pairs = np.array([(run.log_z_gamma, run.log_marginal_likelihood) for run in runs])
-    log_q = pairs[:, 1] - pairs[:, 0]
-    if is_one_region:
-        log_z_gamma, log_z = (log_sum_exp(pairs) - np.log(n)).tolist()
-    else:
-        log_z_gamma = float(pairs[np.argsort(log_q, kind="stable")[n // 2], 0])
-        log_z = log_z_gamma + float(np.mean(log_q))
-    variance = float(np.mean([run.log_q_variance for run in runs])) / n
-    if n > 1:
-        variance = max(variance, float(np.var(log_q, ddof=1)) / n)
-    return log_z_gamma, log_z, log_z - log_z_gamma, float(np.sqrt(variance))
+    integrals = [
+        np.array([(run.log_z_gamma, run.log_marginal_likelihood) for run in runs])
+        for runs in by_region
+    ]
+    logs = np.array([log_sum_exp(pairs) - np.log(len(pairs)) for pairs in integrals])
+    log_z_gamma = float(logs[0, 0])
+    log_q = float(np.mean(logs[:, 1] - logs[:, 0]))
+    every = [run for runs in by_region for run in runs]
+    variance = float(np.mean([run.log_q_variance for run in every])) / len(every)
+    # Runs over one region share its luck: they are independent only given the region.
+    shown = logs if len(logs) > 1 else integrals[0]
+    if len(shown) > 1:
+        variance = max(variance, float(np.var(shown[:, 1] - shown[:, 0], ddof=1)) / len(shown))
+    return log_z_gamma, log_z_gamma + log_q, log_q, float(np.sqrt(variance))
 
 
 def _weigh_constant(program: Program, data: Data, settings: Settings, failed: Evidence) -> Evidence:

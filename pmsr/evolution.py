@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from pmsr.checkpoint import State, load_state, save_state
 from pmsr.data import Data
 from pmsr.evidence import Evidence, fit_rmse, seed_for, weigh
-from pmsr.expression import Equation
+from pmsr.expression import MAX_LENGTH, Equation
 from pmsr.genome import (
     Genome,
     Primitives,
@@ -160,7 +160,7 @@ class _Member:
 
 
 class Archive:
-    """Every distinct equation seen, by canonical key; the cache of the evidence."""
+    """Every distinct equation seen, by key; the cache of the evidence."""
 
     def __init__(self) -> None:
         self.candidates: dict[str, Candidate] = {}
@@ -171,7 +171,7 @@ class Archive:
         self.front = tools.ParetoFront(similar=same)
 
     def key_of(self, raw: bytes) -> str | None:
-        """Return the canonical key of a graph from its raw key, if it was read before."""
+        """Return the key of a graph from its raw key, if it was read before."""
         self.n_lookups += 1
         key = self._keys.get(raw)
         self.n_hits += key is not None
@@ -199,7 +199,7 @@ class Archive:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a graph means: its equation in canonical form, or why it is refused."""
+    """What a graph means: its equation, or why it is refused."""
 
     key: str
     program: Program | None = None
@@ -207,10 +207,11 @@ class Reading:
 
 
 def read_graph(genome: Genome, variables: Sequence[str], search: Search) -> Reading:
-    """Find the canonical form of a graph and check it against the constraints of a search.
+    """Read a graph as an equation and check it against the constraints of a search.
 
-    The conventional search, in which equations grow without end, does without algebra: there it
-    would take most of the time, and a redundant parameter changes no error.
+    The equation is put into canonical form, so that a law is weighed once. The conventional
+    search, in which equations grow without end, does without algebra: there it would take most of
+    the time, and a redundant parameter changes no error.
     """
     try:
         equation = genome.equation(variables)
@@ -221,7 +222,7 @@ def read_graph(genome: Genome, variables: Sequence[str], search: Search) -> Read
             equation = equation.to_canonical()
     except (ValueError, TypeError) as error:  # SymPy's way to say that a number is not real
         return Reading(f"! {error}", refusal="not a real, finite expression")
-    refusal = _refusal(equation, search)
+    refusal = "too complex" if len(key) > MAX_LENGTH else _refusal(equation, search)
     return Reading(key, equation.program if refusal is None else None, refusal)
 
 

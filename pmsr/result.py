@@ -208,20 +208,17 @@ class Result:
         """Reasons to doubt the result, in words; empty if there are none."""
         texts = [fitted.equation.text for fitted in self.equations]
         sensitivity = self.best.evidence.prior_sensitivity
-        pooled = self._pooled()
-        doubts = doubt_winner(
-            texts, pooled, self.chosen, sensitivity, is_pooled=min(pooled, default=1.0) == 0.0
-        )
+        groups = self._alike()
+        pooled = [float(sum(self.probabilities[groups.get(k, [])])) for k in range(len(self))]
+        is_pooled = any(len(alike) > 1 for alike in groups.values())
+        doubts = doubt_winner(texts, pooled, self.chosen, sensitivity, is_pooled=is_pooled)
         return doubts + self.best.warnings
 
-    def _pooled(self) -> list[float]:
-        """Return probabilities in which equations that are the same curve count as one."""
+    def _alike(self) -> dict[int, list[int]]:
+        """Return the equations that are the same curve, by the most probable of them."""
         order = np.argsort(-self.probabilities, kind="stable").tolist()
         order.remove(self.chosen)
-        pooled = [0.0] * len(self)
-        for place, alike in _group_curves(self.equations, [self.chosen, *order]).items():
-            pooled[place] = float(sum(self.probabilities[alike]))
-        return pooled
+        return _group_curves(self.equations, [self.chosen, *order])
 
     def predict(self, X: Any, return_std: bool = False, average: bool = False) -> Any:
         """Predict new observations, with the best equation or with all.

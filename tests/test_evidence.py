@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from exact import linear_log_q as exact_log_q
 
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.evidence import (
+    _pool,
     compute_evidence,
     fit_equation,
     linear_log_q,
@@ -336,16 +338,54 @@ def test_an_error_that_depends_on_the_minima_found_is_not_claimed_smaller():
     assert np.std(log_q, ddof=1) < 2 * np.sqrt(np.mean(se**2))
 
 
-def test_a_repetition_whose_starts_missed_the_best_minimum_does_not_count():
-    # Of 60 seeds these two have such a repetition, which is eleven nats below the others.
+def test_a_repetition_whose_starts_missed_the_best_minimum_does_not_count(monkeypatch):
+    # Of 60 seeds this is one of two with such a repetition, which is eleven nats below the other.
     X, y = read_source(synthetic(2))
     settings = Settings(n_draws=4000, n_replicates=2)
     target = fit_equation("D**2/(c0 + D/c1)", X, y, settings=settings, random_seed=0)
-    exact = brute_force_log_q(target)
-    for seed in (4, 16):
-        run = compute_evidence("D**2/(c0 + D/c1)", X, y, settings=settings, random_seed=seed)
-        assert run.failure is None
-        assert abs(run.log_q - exact) < 0.05 + 4 * run.log_q_se
+    made = []
+
+    def make(*arguments, **options):
+        made.append(make_target(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr("pmsr.evidence.make_target", make)
+    run = compute_evidence("D**2/(c0 + D/c1)", X, y, settings=settings, random_seed=4)
+    least, other = sorted(one.fit.minima[0].sse for one in made)
+    assert other > 1.1 * least
+    assert run.failure is None
+    # That nobody confirmed the minimum is part of the error.
+    assert run.log_q_se >= 0.3
+    assert abs(run.log_q - brute_force_log_q(target)) < 0.3
+
+
+def stub(log_q, variance=0.0):
+    return SimpleNamespace(
+        log_z_gamma=-5.0, log_marginal_likelihood=log_q - 5.0, log_q_variance=variance
+    )
+
+
+def test_runs_over_one_region_share_its_luck():
+    # Four regions with a deviation of 1, seven runs with one of 0.2: means of four, not of seven.
+    rng = np.random.default_rng(0)
+    claimed, found = [], []
+    for _ in range(2000):
+        regions = rng.normal(size=4)
+        by_region = [
+            [stub(r + 0.2 * rng.normal()) for _ in range(1 + (k < 3))]
+            for k, r in enumerate(regions)
+        ]
+        *_, log_q, se = _pool(by_region)
+        claimed.append(se**2)
+        found.append(log_q)
+    # The variance of a variance of 2000 normal values is 2/2000 of its square.
+    assert np.mean(claimed) == pytest.approx(np.var(found), rel=4 * np.sqrt(2 / 2000))
+
+
+def test_integrals_over_one_region_are_averaged_themselves():
+    log_z_gamma, log_z, log_q, se = _pool([[stub(0.0), stub(1.0)]])
+    assert log_q == log_z - log_z_gamma == pytest.approx(np.log((1 + np.e) / 2))
+    assert se == pytest.approx(np.sqrt(0.5 / 2))
 
 
 def test_where_the_proposal_does_not_cover_the_error_comes_from_repetitions():

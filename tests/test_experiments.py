@@ -33,7 +33,7 @@ from pmsr.experiments.laws import extends_law, is_law
 from pmsr.experiments.pages import Claim, Formula, Page, write_page
 from pmsr.experiments.searches import search_one, search_task
 from pmsr.experiments.verdicts import judge, judge_peak, judge_share
-from pmsr.experiments.work import file_name, run_units
+from pmsr.experiments.work import run_units
 from pmsr.settings import FINALIST, Settings
 
 
@@ -122,9 +122,6 @@ def test_half_a_search_is_not_kept(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             run_units(search_one, [task], tmp_path)
     assert not list((tmp_path / "units").iterdir())
-    # Nor is one that an earlier version kept.
-    path = tmp_path / "units" / file_name(search_one, task)
-    path.write_text(json.dumps({"record": {"stopped": "interrupted"}}))
     (record,) = run_units(search_one, [task], tmp_path)
     assert record["stopped"] == "generations"
 
@@ -256,8 +253,8 @@ def test_verdicts_on_synthetic_data_follow_the_numbers():
 def test_forms_of_the_law_are_weighed_by_quadrature():
     record = galileo_synthetic.weigh_exactly({"source": synthetic(0), "seed": 0})
     for name in galileo_synthetic.FORMS:
-        # The evidence's own standard error is at most 0.02 in `benchmarks/evidence_curved.py`.
-        assert record[f"{name}: estimate"] == pytest.approx(record[name], abs=0.1)
+        gap = abs(record[f"{name}: estimate"] - record[name])
+        assert gap < 4 * record[f"{name}: error"] < 0.1
 
 
 def make_rivals(**log_q):
@@ -551,6 +548,7 @@ def test_galileos_experiments_leave_their_pages(tmp_path, monkeypatch, name):
     monkeypatch.setattr(galileo, "QUICK_GENERATIONS", dict.fromkeys(galileo.ENGINES, 5))
     (path,) = reproduce(name, tmp_path, quick=True, n_seeds=1)
     assert "verdict" in path.read_text()
+    assert "it ends after 5 generations" in path.read_text()
 
 
 @pytest.mark.slow

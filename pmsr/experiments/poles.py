@@ -209,10 +209,12 @@ def _log_terms(
     q2 = rest / height[:, None]
     b1, b2 = q1 @ y, q2 @ y
     sse = np.sum((y - b1[:, None] * q1 - b2[:, None] * q2) ** 2, axis=1)
+    sse = np.where(np.isfinite(sse), sse, np.inf)  # on top of a datapoint: no likelihood
     low, high = np.log(target.sigma_bounds)
     power = 3 - target.sigma_power - phi * n
     # Of sigma, the integral is needed at every error: interpolated, and drawn from, on grids.
-    log_sse = np.linspace(np.log(sse.min()), np.log(sse.max()), 400)
+    finite = np.log(sse[np.isfinite(sse)])
+    log_sse = np.linspace(finite.min(), finite.max(), 400)
     table = [log_sigma_integral(power, phi * np.exp(s) / 2, low, high) for s in log_sse]
     log_integral = np.interp(np.log(sse), log_sse, table)
     grid = np.linspace(max(low, high - 8.0), high, N_SIGMA)
@@ -223,6 +225,7 @@ def _log_terms(
     second_theta = (b2 + spread * rng.standard_normal(len(S))) / height
     first_theta = (b1 + spread * rng.standard_normal(len(S)) - along * second_theta) / length
     theta = np.column_stack([first_theta, second_theta, third, fifth])
+    log_integral[np.isinf(sse)] = -np.inf
     terms = log_integral + np.log(2 * np.pi / phi) - np.log(length) - np.log(height)
     terms -= phi * n / 2 * np.log(2 * np.pi)
     return np.where(np.isfinite(terms) & target.inside(theta), terms, -np.inf)

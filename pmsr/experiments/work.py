@@ -107,7 +107,7 @@ def _read(path: Path) -> Record | None:
     if not path.exists():
         return None
     record: Record = json.loads(path.read_text(encoding="utf-8"))["record"]
-    return record if record.get("stopped") != "interrupted" else None
+    return record
 
 
 def _plain(value: Any) -> Any:
