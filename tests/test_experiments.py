@@ -295,6 +295,7 @@ def test_verdicts_without_the_shelf_follow_the_numbers():
     }
     overfit = {"rmse": 2.3, "estimates": {"sigma": estimate(3.0)}}
     rivals = {"law": -22.0, "overfit": -15.0, "law with one parameter": -18.0}
+    rivals["exponential"] = -17.0
     searches = make_searches(True, 3.0).assign(best="c0*D")
     searches.loc[0, "law_found"] = False
     regions = pd.DataFrame([{"log_q": -15.0, "log_q_se": 0.1, "smc_log_q": -15.1, "share": 0.9}])

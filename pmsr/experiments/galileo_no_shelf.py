@@ -240,6 +240,7 @@ def make_claims(
     place = _place_in_interval(law, 534.0, 800.0)
     (log_q, se), (other, other_se) = (log_q_of(rivals, name) for name in ("law", "overfit"))
     simple, simple_se = log_q_of(rivals, "law with one parameter")
+    exponential, _ = log_q_of(rivals, "exponential")
     is_ahead = other - log_q > 2 * np.hypot(se, other_se) and other - simple > 2 * np.hypot(
         other_se, simple_se
     )
@@ -264,6 +265,10 @@ def make_claims(
             f"better if {OURS} finds it, among the finalists or in the last population, in a "
             "larger share of the repetitions; reproduced if in at least 80 % of the paper's share.",
             judge_share(found, n, 5 / 11),
+            f"{THEIRS[0].upper()}{THEIRS[1:]} leaves it for equations with more evidence: "
+            f"θ1^√D has {exponential - log_q:.1f} nats more than the law as the paper writes it."
+            if found_theirs < found
+            else "",
         ),
         Claim(
             "Section 3.2, Figure 13",
