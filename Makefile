@@ -3,11 +3,12 @@
 #   make test   lint, types, import layers, tests, doctests
 # `make docs` builds the documentation in docs/_build/html, in an environment of its own (3.12 and later).
 # `make paper` repeats the paper's experiments at full size (hours) and puts them into docs/paper.
+# `make fuzz` attacks pmsr with random input for some minutes: strings, graphs, data, files, threads, kills.
 # `make check-report` looks at reports in Chromium, which it needs.
 # `make lock` resolves the versions anew; it needs Python 3.11 and 3.12.
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test docs paper lint check-next check-report lock clean .venv .venv-next .venv-docs
+.PHONY: demo test docs paper fuzz lint check-next check-report lock clean .venv .venv-next .venv-docs
 
 LOCKS := requirements/py311.txt requirements/py312.txt
 SCRIPTS := scripts/find-python scripts/make-env
@@ -54,6 +55,10 @@ docs: .venv-docs/stamp
 paper: .venv/stamp
 	OMP_NUM_THREADS=1 .venv/bin/pmsr reproduce all --jobs -1 --out paper-reproduced $(if $(PEER),--peer $(PEER))
 	scripts/publish-paper paper-reproduced docs/paper
+
+# Other inputs: make fuzz FUZZ="--seed 1"; some attacks: make fuzz FUZZ="strings graphs".
+fuzz: .venv/stamp
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python -m fuzz $(FUZZ)
 
 check-report: .venv/stamp
 	$(PYTEST_ENV) .venv/bin/python scripts/check_report.py

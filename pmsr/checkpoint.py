@@ -1,41 +1,33 @@
 """A run's state on disk: one npz file with JSON inside, written atomically, never pickled."""
 
-import io
 import json
-import os
-import zlib
+import re
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pmsr.data import Data
+from pmsr.files import (
+    BROKEN,
+    as_count,
+    as_history,
+    as_number,
+    as_text,
+    read_arrays,
+    reason,
+    remove_parts,
+    writing,
+)
 from pmsr.genome import Genome
 from pmsr.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
 from pmsr.settings import Search, Settings
 
 FORMAT = 1
 MAX_RATIO = 200  # of a checkpoint's contents to its file
-# What reading a file that somebody tampered with can raise.
-_BROKEN = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    BadZipFile,
-    EOFError,
-    MemoryError,
-    NotImplementedError,
-    RecursionError,
-    RuntimeError,
-    zlib.error,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +76,8 @@ def save_state(
     }
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     rows = np.stack([genome.rows for genome in state.genomes])
-    path = Path(path)
-    temporary = path.with_name(path.name + ".part")
-    temporary.unlink(missing_ok=True)
-    with temporary.open("xb") as file:
+    with writing(Path(path)) as part, part.open("xb") as file:
         np.savez_compressed(file, header=text, rows=rows)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def load_state(
@@ -104,6 +90,8 @@ def load_state(
     ValueError
         If the file is not a checkpoint, has another format, or belongs to another run.
     """
+    path = Path(path)
+    remove_parts(path.parent, re.compile(re.escape(path.name)))
     header, rows = _read(path)
     try:
         if header["fingerprint"] != _fingerprint(data, search, settings, seed):
@@ -114,8 +102,10 @@ def load_state(
             f"{path} belongs to other data, options or seed. Resume with those it was made "
             "with, or choose another file."
         ) from None
-    except _BROKEN as error:
-        raise ValueError(f"{path} is not a checkpoint of pmsr, or is damaged: {error}.") from error
+    except BROKEN as error:
+        raise ValueError(
+            f"{path} is not a checkpoint of pmsr, or is damaged: {reason(error)}."
+        ) from error
 
 
 def read_progress(path: str | Path) -> tuple[int, float]:
@@ -128,9 +118,15 @@ def read_progress(path: str | Path) -> tuple[int, float]:
     """
     header, _ = _read(path)
     try:
-        return _count(header["generation"]), _seconds(header["elapsed"])
-    except _BROKEN as error:
-        raise ValueError(f"{path} is not a checkpoint of pmsr, or is damaged: {error}.") from error
+        return as_count(header["generation"]), _seconds(header["elapsed"])
+    except BROKEN as error:
+        raise ValueError(
+            f"{path} is not a checkpoint of pmsr, or is damaged: {reason(error)}."
+        ) from error
+
+
+def _damaged(path: str | Path, error: Exception) -> ValueError:
+    return ValueError(f"{path} is not a checkpoint of pmsr, or is damaged: {reason(error)}.")
 
 
 class _Foreign(Exception):
@@ -140,16 +136,14 @@ class _Foreign(Exception):
 def _read(path: str | Path) -> tuple[dict[str, Any], NDArray[Any]]:
     """Read the header and the population, without looking into either."""
     try:
-        contents = Path(path).read_bytes()
-        with ZipFile(io.BytesIO(contents)) as archive:
-            # Ours shrink to a tenth or so: what unfolds to much more is not ours.
-            if sum(m.file_size for m in archive.infolist()) > MAX_RATIO * len(contents):
-                raise ValueError("it unfolds to more than a checkpoint does")
-        with np.load(io.BytesIO(contents), allow_pickle=False) as file:
-            header = json.loads(file["header"].tobytes().decode())
-            rows = file["rows"]
-    except _BROKEN as error:
-        raise ValueError(f"{path} is not a checkpoint of pmsr, or is damaged: {error}.") from error
+        # Ours shrink to a tenth or so: what unfolds to much more is not ours.
+        arrays = read_arrays(Path(path).read_bytes(), MAX_RATIO)
+        header = json.loads(arrays["header"].tobytes().decode())
+        rows = arrays["rows"]
+    except BROKEN as error:
+        raise ValueError(
+            f"{path} is not a checkpoint of pmsr, or is damaged: {reason(error)}."
+        ) from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else None
         raise ValueError(
@@ -165,19 +159,18 @@ def _check_state(
     shape = (search.population_size, search.max_complexity, 3)
     if rows.shape != shape or rows.dtype != np.int32:
         raise ValueError(f"a population of shape {rows.shape}")
-    literals = [tuple(map(float, numbers)) for numbers in header["literals"]]
+    literals = [tuple(map(_literal, numbers)) for numbers in header["literals"]]
     for graph, numbers in zip(rows, literals, strict=True):
         _check_graph(graph, len(numbers), n_variables)
-    keys = list(map(_text, header["keys"]))
+    keys = list(map(as_text, header["keys"]))
     candidates = [_check_candidate(candidate) for candidate in header["candidates"]]
     if not set(keys) <= {candidate["key"] for candidate in candidates} or len(keys) != len(rows):
         raise ValueError("its population is not among its equations")
     # NumPy's own setter refuses a state that is not one.
     np.random.default_rng().bit_generator.state = header["rng_state"]
-    history = [{_text(name): value for name, value in r.items()} for r in header["history"]]
     return State(
-        generation=_count(header["generation"]),
-        last_improvement=_count(header["last_improvement"]),
+        generation=as_count(header["generation"]),
+        last_improvement=as_count(header["last_improvement"]),
         elapsed=_seconds(header["elapsed"]),
         rng_state=header["rng_state"],
         genomes=[
@@ -186,7 +179,7 @@ def _check_state(
         ],
         keys=keys,
         candidates=candidates,
-        history=history,
+        history=as_history(header["history"]),
     )
 
 
@@ -204,30 +197,32 @@ def _check_graph(rows: NDArray[np.int32], n_literals: int, n_variables: int) -> 
 
 def _check_candidate(record: dict[str, Any]) -> dict[str, Any]:
     failure = record["failure"]
+    numbers = {name: as_number(record[name]) for name in ("score", "log_q", "log_q_se", "rmse")}
+    # What could not be weighed has -inf or NaN, and never leads; a fake leader would have more.
+    if np.inf in (numbers["score"], numbers["log_q"]):
+        raise ValueError(f"{record['key']!r} has an infinite score")
+    if numbers["log_q_se"] < 0.0 or numbers["rmse"] < 0.0:
+        raise ValueError(f"{record['key']!r} has a negative error")
     return {
-        "key": _text(record["key"]),
-        **{name: float(record[name]) for name in ("score", "log_q", "log_q_se", "rmse")},
-        **{name: _count(record[name]) for name in ("n_parameters", "complexity")},
-        "failure": None if failure is None else _text(failure),
+        "key": as_text(record["key"]),
+        **numbers,
+        **{name: as_count(record[name]) for name in ("n_parameters", "complexity")},
+        "failure": None if failure is None else as_text(failure),
     }
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"expected text, got {value!r}")
-    return value
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-        raise ValueError(f"expected a whole number, got {value!r}")
-    return value
+def _literal(value: object) -> float:
+    number = as_number(value)
+    if not np.isfinite(number):
+        raise ValueError(f"expected a finite number, got {number}")
+    return number
 
 
 def _seconds(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
+    seconds = as_number(value)
+    if not 0 <= seconds < 1e12:
         raise ValueError(f"expected seconds, got {value!r}")
-    return float(value)
+    return seconds
 
 
 def _fingerprint(data: Data, search: Search, settings: Settings, seed: int) -> str:

@@ -1,8 +1,6 @@
 """What the ``pmsr`` command does, once its arguments are understood."""
 
 import argparse
-import csv
-import io
 import json
 import math
 import os
@@ -28,11 +26,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from pmsr import experiments
-from pmsr.data import load_galileo, make_data
+from pmsr.data import leave_out_constant, load_galileo, make_data
 from pmsr.doubts import ResultWarning
 from pmsr.estimator import BayesianSymbolicRegressor
-from pmsr.evolution import FINAL_SHARE, Generation
+from pmsr.evolution import FINAL_SHARE, Generation, guess_without_constant
 from pmsr.expression import Equation
+from pmsr.files import naming, write_file
 from pmsr.genome import Primitives
 from pmsr.grammar import without_quotes
 from pmsr.notation import plus_minus
@@ -49,13 +48,14 @@ from pmsr.runs import (
     read_result,
     read_run,
     read_run_data,
+    remove_remains,
     start_run,
     write_log,
     write_result,
     write_settings,
 )
 from pmsr.settings import QUICK, Search
-from pmsr.tables import choose_columns, read_table, split_table
+from pmsr.tables import choose_columns, read_table, split_table, to_csv
 
 N_SHOWN = 10  # equations in the table
 DEMO = {
@@ -141,30 +141,39 @@ def _start(
     )
     is_new = not path.exists()
     prepare_folder(path, force=arguments.force)
-    start_run(path, run, X, y)
     try:
+        start_run(path, run, X, y)
         return _search(path, run, regressor, X, y, arguments)
-    except ValueError:
+    except (ValueError, OSError) as error:
         if is_new and not (path / CHECKPOINT).exists():
             # What could not begin leaves nothing behind.
             for file in path.iterdir():
                 file.unlink()
             path.rmdir()
-        raise
+        raise _with_way_out(error, path) from error
+
+
+def _with_way_out(error: Exception, path: Path) -> Exception:
+    """Return an error of the system that says how to go on once its cause is gone."""
+    if not isinstance(error, OSError) or not (path / CHECKPOINT).exists():
+        return error
+    text = f"{error.strerror} Then go on with: {_program()} resume {shlex.quote(str(path))}"
+    return OSError(error.errno, text, error.filename)
 
 
 def _check(chosen: Mapping[str, Any], X: Any, y: Any) -> None:
     """Refuse options that the search would refuse, before anything is written."""
     data = make_data(X, y)
+    varying = leave_out_constant(data)
     options = {name: value for name, value in chosen.items() if name != "guesses"}
     search = Search(**options)
     try:
-        Primitives(search.operators, data.names, search.max_complexity)
+        Primitives(search.operators, varying.names, search.max_complexity)
     except ValueError as error:
         hint = " Put * in quotes: '*'." if any(map(_is_file, search.operators)) else ""
         raise ValueError(f"{error}{hint}") from None
     for guess in chosen.get("guesses", ()):
-        Equation(guess, data.names)
+        guess_without_constant(Equation(guess, data.names), varying)
 
 
 def _is_file(name: str) -> bool:
@@ -196,9 +205,13 @@ def resume(arguments: argparse.Namespace) -> int:
     regressor = BayesianSymbolicRegressor(
         **options, random_state=seed, n_jobs=arguments.jobs, verbose=False
     )
-    write_settings(path, run)
-    write_log(path, f"resumed: {arguments.command_line}")
-    return _search(path, run, regressor, X, y, arguments)
+    remove_remains(path)
+    try:
+        write_settings(path, run)
+        write_log(path, f"resumed: {arguments.command_line}")
+        return _search(path, run, regressor, X, y, arguments)
+    except OSError as error:
+        raise _with_way_out(error, path) from error
 
 
 def _search(
@@ -326,16 +339,21 @@ def predict(arguments: argparse.Namespace) -> int:
         }
         text = _to_json(about) + "\n"
     else:
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows([["" if math.isnan(v) else repr(v) for v in row] for row in rows])
-        text = buffer.getvalue()
+        text = to_csv(header, rows).decode()
     if arguments.out is None:
         sys.stdout.write(text)
     else:
-        arguments.out.write_text(text, encoding="utf-8")
+        _write_out(arguments.out, text.encode())
     return 0
+
+
+def _write_out(path: Path, contents: bytes) -> None:
+    """Write where a user wants it, which may be a link, or a device such as /dev/stdout."""
+    if path.exists() and not path.is_file():
+        with naming(path), path.open("wb") as device:
+            device.write(contents)
+    else:
+        write_file(path.resolve(), contents)
 
 
 def _distinct(name: str, taken: list[str]) -> str:

@@ -1,7 +1,6 @@
 """What a report shows, gathered from a result."""
 
 import platform
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from pmsr import __version__
 from pmsr.data import Data
-from pmsr.doubts import ResultWarning
+from pmsr.doubts import quietly
 from pmsr.expression import Equation
 from pmsr.result import Result
 
@@ -160,7 +159,7 @@ def gather_content(
     variable = used[0] if len(used) == 1 else None
     posterior = prediction = grid = grid_prediction = None
     if weighed:
-        with _quietly():
+        with quietly():  # a drawing shows where the data end
             try:
                 posterior = result.best.posterior
                 prediction = result.predict_table(X, level)
@@ -194,12 +193,6 @@ def gather_content(
         created=created,
         command=command,
     )
-
-
-# Any: what `warnings.catch_warnings` returns has no public type.
-def _quietly() -> Any:
-    """Leave warnings about predictions away: a drawing shows where the data end."""
-    return warnings.catch_warnings(action="ignore", category=ResultWarning)
 
 
 def _describe_settings(result: Result) -> dict[str, object]:

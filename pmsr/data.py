@@ -51,6 +51,45 @@ class Data:
         columns = [self.names.index(name) for name in names]
         return replace(self, X=np.ascontiguousarray(self.X[:, columns]), names=tuple(names))
 
+    @property
+    def constant(self) -> dict[str, float]:
+        """The variables that are the same in all rows, within rounding, with their values.
+
+        Examples
+        --------
+        >>> make_data([[1, 293], [2, 293]], [5, 6], names=["x", "T"]).constant
+        {'T': 293.0}
+        """
+        pairs = zip(self.names, self.X.T, strict=True)
+        return {name: float(values[0]) for name, values in pairs if _is_constant(values)}
+
+
+def leave_out_constant(data: Data) -> Data:
+    """Return the data with the variables that vary: what a search may use.
+
+    A column that is the same in all rows can only stand for a number. It would enter equations as
+    a parameter that is free of charge, and predictions elsewhere would depend on it.
+
+    Raises
+    ------
+    ValueError
+        If none varies.
+
+    Examples
+    --------
+    >>> leave_out_constant(make_data([[1, 293], [2, 293]], [5, 6], names=["x", "T"])).names
+    ('x',)
+    """
+    constant = data.constant
+    varying = [name for name in data.names if name not in constant]
+    if not varying:
+        raise ValueError(
+            f"Every column of X is the same in all rows, {', '.join(map(repr, constant))}: nothing "
+            f"can explain {data.target!r}. Give a variable that varies; if one does, subtract its "
+            "mean first."
+        )
+    return data if not constant else data.select(varying)
+
 
 # X and y are Any in this module: what users hand over is recognised by what it can do.
 def make_data(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Data:
@@ -400,9 +439,14 @@ def _check_magnitude(values: NDArray[np.float64], what: str) -> None:
         )
 
 
+def _is_constant(values: NDArray[np.float64]) -> bool:
+    """Tell whether values are all equal, but for rounding, which is as large as that."""
+    magnitude = float(np.max(np.abs(values)))
+    return magnitude == 0 or bool(np.std(values / magnitude) <= 1e-12)
+
+
 def _check_spread(y: NDArray[np.float64], target: str) -> None:
-    magnitude = float(np.max(np.abs(y)))
-    if magnitude == 0 or np.std(y / magnitude) <= 1e-12:
+    if _is_constant(y):
         raise ValueError(
             f"The target {target!r} is constant within rounding, {y[0]:g}. "
             "There is nothing to explain; if it does vary, subtract its mean first."

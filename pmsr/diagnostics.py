@@ -1,7 +1,6 @@
 """Numbers that tell how far a result can be trusted."""
 
 import json
-import warnings
 from typing import Any
 
 import arviz as az
@@ -9,6 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import shapiro
+
+from pmsr.magnitude import mean_and_deviation, take_out_exponent
 
 MAX_SHAPIRO = 5000  # more residuals than this are thinned: the test is not made for them
 
@@ -74,9 +75,10 @@ def summarise_parameters(posterior: Any, *, level: float = 0.95) -> pd.DataFrame
         draws = np.asarray(group[name], dtype=np.float64)
         low, high = np.quantile(draws, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
         ess, r_hat = (np.nan, np.nan) if name in held else _convergence(draws)
+        mean, deviation = mean_and_deviation(draws.ravel())
         rows[name] = {
-            "mean": draws.mean(),
-            "sd": draws.std(),
+            "mean": mean,
+            "sd": deviation,
             "low": low,
             "high": high,
             "map": theta_map.get(name, np.nan),
@@ -88,9 +90,11 @@ def summarise_parameters(posterior: Any, *, level: float = 0.95) -> pd.DataFrame
 
 
 def _convergence(draws: np.ndarray) -> tuple[float, float]:
-    with warnings.catch_warnings():
-        # With one chain, or a handful of draws, ArviZ warns and returns NaN, which says it all.
-        warnings.simplefilter("ignore")
+    # With one chain, or draws that are all alike, ArviZ divides by zero and returns NaN, which says
+    # it all. Not by warnings.catch_warnings, which changes the filters of all threads.
+    with np.errstate(all="ignore"):
+        # Neither number depends on the unit, and ArviZ squares the draws.
+        draws = take_out_exponent(draws)[0]
         # ArviZ 1.x has no default for the tails of an array.
         tail = az.ess(draws, method="tail", prob=(0.05, 0.95))
         ess = min(float(az.ess(draws, method="bulk")), float(tail))

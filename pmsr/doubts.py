@@ -2,7 +2,9 @@
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 import pandas as pd
@@ -17,17 +19,43 @@ Floats = NDArray[np.float64]
 LEAST_PER_PARAMETER = 2.0  # observations for each parameter, the noise level included
 CLEARLY = 3.0  # how many times more probable than the next a clear winner is
 LEAST_P = 0.05  # of the test for normal residuals
+ROUNDING = 1e-9  # of the largest value of the target: residuals below are those of floats
 MAX_PARETO_K, MAX_LOG_Q_SE = 0.7, 0.5
 MIN_ESS = 400.0  # below, ArviZ's authors mistrust means and intervals
 MAX_R_HAT = 1.01
+N_NAMED = 5  # columns that a doubt names; more would hide the other doubts
 
 
 class ResultWarning(UserWarning):
     """A reason to doubt a result; `warnings.filterwarnings` silences it by this name."""
 
 
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Leave warnings about a result away, in this thread only.
+
+    ``warnings.catch_warnings`` would change the filters of all threads: their doubts would be
+    lost, and where two of them overlap, all later ones too.
+
+    Examples
+    --------
+    >>> with quietly():
+    ...     warn(["There are 3 observations."])
+    """
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
 def warn(doubts: Sequence[str]) -> None:
     """Issue doubts as warnings that point at the line outside pmsr which asked for them."""
+    if _silent.get():
+        return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("pmsr."):
         level, frame = level + 1, frame.f_back
@@ -38,19 +66,98 @@ def warn(doubts: Sequence[str]) -> None:
 def doubt_number_of_points(n_points: int, n_parameters: int) -> list[str]:
     """Say whether there are too few observations for the parameters and the noise level.
 
+    A law without parameters needs as many as a constant, which has one: the constant is what it
+    has to be told from.
+
     Examples
     --------
     >>> doubt_number_of_points(5, 1)
     []
     >>> len(doubt_number_of_points(5, 2))
     1
+    >>> doubt_number_of_points(2, 0)[0][:61]
+    'There are 2 observations, too few to tell any law from a cons'
     """
-    if n_points >= LEAST_PER_PARAMETER * (n_parameters + 1):
+    if n_points >= LEAST_PER_PARAMETER * (max(n_parameters, 1) + 1):
         return []
+    if n_parameters == 0:
+        return [
+            f"There are {n_points} observations, too few to tell any law from a constant with "
+            "noise: many laws pass through so few points. Measure more."
+        ]
     s = "" if n_parameters == 1 else "s"
     return [
         f"There are {n_points} observations for {n_parameters} parameter{s} and the noise level: "
         "the intervals lean on the prior. Measure more, or prefer a shorter equation."
+    ]
+
+
+def doubt_interpolation(residuals: Floats, y: Floats, n_parameters: int) -> list[str]:
+    """Say whether a law passes through every point because it has as many parameters as points.
+
+    Examples
+    --------
+    >>> len(doubt_interpolation(np.zeros(2), np.array([1.0, 2.0]), 2))
+    1
+    >>> doubt_interpolation(np.zeros(2), np.array([1.0, 2.0]), 1)
+    []
+    """
+    if n_parameters < len(y) or not _is_rounding(residuals, y):
+        return []
+    return [
+        f"The equation has as many parameters as there are observations ({len(y)}) or more, and "
+        "passes through all of them: nothing is left to test it, and the noise level is what the "
+        "prior says. Measure more, or prefer a shorter equation."
+    ]
+
+
+def _is_rounding(residuals: Floats, y: Floats) -> bool:
+    """Tell whether residuals are nothing but the rounding of floats."""
+    return bool(np.max(np.abs(residuals)) < ROUNDING * np.max(np.abs(y)))
+
+
+def doubt_chance(text: str, lead: float, n_tried: int) -> list[str]:
+    r"""Say whether an equation is no farther ahead of a constant than the luckiest of many is.
+
+    Parameters
+    ----------
+    text
+        The equation.
+    lead
+        Its log q less that of the best equation without variables; NaN if it is not known.
+    n_tried
+        How many distinct equations it was chosen from.
+
+    Notes
+    -----
+    If the target is noise about a constant, a Bayes factor of any other equation against it has a
+    mean of one; so by Markov's inequality it exceeds t with a probability of at most 1/t, and one
+    of N equations does with at most N/t. That bounds nothing until t is N, a lead of
+    :math:`\ln N` nats. Put otherwise: if the N equations share what probability the constant has
+    beforehand, the data must first make up for :math:`\ln N` nats. Fractional Bayes factors, and
+    equations that resemble one another, obey this only roughly.
+
+    Examples
+    --------
+    >>> doubt_chance("sin(x)", 8.3, 4000)
+    []
+    >>> print(doubt_chance("sin(x)", 8.3, 5506)[0][:73])
+    5,506 equations were tried; among so many, chance alone lets the best lea
+    >>> print(doubt_chance("c0*x", -1.2, 1)[0][:60])
+    A constant is ahead of 'c0*x' by 1.2 nats: what the equation
+    """
+    by_chance = float(np.log(max(1, n_tried)))
+    if np.isnan(lead) or (lead > 0.0 and lead >= by_chance):
+        return []
+    if lead <= 0.0:
+        return [
+            f"A constant is ahead of {text!r} by {abs(lead):.1f} nats: what the equation says of "
+            "the variables may be noise. Measure more, or take the constant."
+        ]
+    return [
+        f"{n_tried:,} equations were tried; among so many, chance alone lets the best lead a "
+        f"constant by about ln({n_tried:,}) = {by_chance:.1f} nats; {text!r} leads by {lead:.1f}: "
+        "it may be noise. Measure more, or test it on new data."
     ]
 
 
@@ -117,7 +224,7 @@ def doubt_noise(residuals: Floats, y: Floats) -> list[str]:
     """
     p = normality(residuals)
     # Rounding errors are not normal, and nobody's concern.
-    if p is None or p >= LEAST_P or np.max(np.abs(residuals)) < 1e-9 * np.max(np.abs(y)):
+    if p is None or p >= LEAST_P or _is_rounding(residuals, y):
         return []
     return [
         f"The residuals do not look normal (Shapiro-Wilk p = {p:.2g}), and the intervals assume "
@@ -183,6 +290,41 @@ def doubt_sampling(parameters: pd.DataFrame) -> list[str]:
         doubts.append(
             f"The chains disagree about {', '.join(map(str, apart))} (R-hat "
             f"{parameters['r_hat'].max():.2f}): sample more, or look for several minima."
+        )
+    return doubts
+
+
+def doubt_columns(constant: Mapping[str, float], used: Sequence[str]) -> list[str]:
+    """Say which columns are the same in all rows, so that the data tell nothing about them.
+
+    Parameters
+    ----------
+    constant
+        Such columns, with their value.
+    used
+        Names of the variables on which the equation depends; a search leaves constant ones out.
+
+    Examples
+    --------
+    >>> print(doubt_columns({"T": 293.0}, ["x"])[0][:60])
+    Left out, because it is the same in all rows: 'T' (293). The
+    >>> print(doubt_columns({"T": 293.0}, ["x", "T"])[0][:58])
+    The equation depends on 'T', which is 293 in all rows: the
+    """
+    doubts = [
+        f"The equation depends on {name!r}, which is {value:.6g} in all rows: the data cannot say "
+        "how. Measure at other values before relying on it."
+        for name, value in constant.items()
+        if name in used
+    ]
+    left_out = [f"{name!r} ({value:.6g})" for name, value in constant.items() if name not in used]
+    if left_out:
+        they_are = "it is" if len(left_out) == 1 else "they are"
+        more = f" and {len(left_out) - N_NAMED} more" if len(left_out) > N_NAMED else ""
+        doubts.append(
+            f"Left out, because {they_are} the same in all rows: {', '.join(left_out[:N_NAMED])}"
+            f"{more}. The data cannot say what {they_are.split()[0]} would do. Measure at other "
+            "values; if a column does vary, subtract its mean first."
         )
     return doubts
 

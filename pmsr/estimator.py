@@ -14,11 +14,12 @@ from pmsr.data import Data, check_order, make_data
 from pmsr.doubts import warn
 from pmsr.evolution import run_evolution
 from pmsr.expression import Equation
+from pmsr.files import BROKEN, as_list, as_seed, as_text
 from pmsr.fitted import FittedEquation, Kind
 from pmsr.prediction import check_level
 from pmsr.result import Result, decode_result, from_evolution
 from pmsr.settings import QUICK, Search, Settings, check_settings
-from pmsr.storage import BROKEN, damaged, read_folder
+from pmsr.storage import damaged, read_folder
 
 # The options of Search and Settings that are parameters of the estimator itself.
 _SEARCH = (
@@ -184,10 +185,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         ResultWarning
             For each of the reasons to doubt the result.
         """
-        if self.model_selection not in ("parsimonious", "best"):
-            raise ValueError(
-                f"Unknown model_selection {self.model_selection!r}. Available: parsimonious, best."
-            )
+        self._check_selection()
         search = self._search()
         data = self._validate(X, y)
         settings = self._settings(len(data.y))
@@ -249,6 +247,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             pd.Series(target, name=_name_of(y)),
             names=None if names is None else [str(name) for name in names],
         )
+
+    def _check_selection(self) -> None:
+        if self.model_selection not in ("parsimonious", "best"):
+            raise ValueError(
+                f"Unknown model_selection {self.model_selection!r}. Available: parsimonious, best."
+            )
 
     def _search(self) -> Search:
         chosen = {name: getattr(self, name) for name in _SEARCH}
@@ -481,7 +485,19 @@ def load(path: str | Path) -> BayesianSymbolicRegressor:
     try:
         about = header.get("estimator") or {"parameters": {}, "named": True}
         estimator = BayesianSymbolicRegressor(**parameters_from_json(about["parameters"]))
-        named = bool(about["named"])
+        # What `fit` would refuse is refused now.
+        estimator._check_selection()
+        estimator._search()
+        estimator._settings(len(result.data.y))
+        named = about["named"]
+        for value, kinds in (
+            (named, bool),
+            (estimator.verbose, bool | int),
+            (estimator.n_jobs, int | None),
+            (estimator.checkpoint, str | None),
+        ):
+            if not isinstance(value, kinds):
+                raise ValueError(f"{value!r} is no parameter of an estimator")
     except BROKEN as error:
         raise damaged(path, error) from None
     estimator.result_ = result
@@ -518,7 +534,9 @@ def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
             parameters[name] = kind(**parameters[name])
     for name in ("operators", "guesses", "callbacks"):
         if name in parameters:
-            parameters[name] = tuple(map(str, parameters[name]))
+            parameters[name] = tuple(map(as_text, as_list(parameters[name])))
+    if parameters.get("random_state") is not None:
+        as_seed(parameters["random_state"])
     return parameters
 
 

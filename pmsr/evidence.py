@@ -1,15 +1,14 @@
 """The evidence q(gamma) of one equation, Eq. (5); the one place where a failure becomes a value."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import simpson
-from threadpoolctl import ThreadpoolController
 
 from pmsr.data import Data
 from pmsr.expression import Equation, read_problem
@@ -17,7 +16,8 @@ from pmsr.multistart import FitError, fit, fit_once
 from pmsr.program import Program, evaluate
 from pmsr.proposal import Target, log_kernel, log_sum_exp, narrow
 from pmsr.settings import RandomSeed, Settings
-from pmsr.smc import FractionalKernel, run_kernel
+from pmsr.smc import MIN_ESS, FractionalKernel, run_kernel
+from pmsr.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,6 @@ WILD_PARETO_K, WILD_ESS = 1.0, 30.0
 SAME_ERROR = 1e-3  # relative difference of squared errors up to which two fits found one minimum
 ROUNDING = 1e-24  # of the squared target, below which all errors are alike
 MAX_SE = 1.0  # beyond, a number would mislead: it is a failure with its reason
-_NOWHERE_FINITE = "never finite: the equation is not finite on the data"
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +155,8 @@ def fit_equation(
         raise ValueError(f"{equation.text!r} has no parameters to fit.")
     rng = np.random.Generator(np.random.PCG64(seed_for(equation.key, random_seed)))
     try:
-        return make_target(equation.program, data, settings, rng=rng)
+        with one_blas_thread():
+            return make_target(equation.program, data, settings, rng=rng)
     except FitError as error:
         raise ValueError(f"{equation.text!r} cannot be fitted: {error}.") from error
 
@@ -202,8 +202,7 @@ def weigh(
     gamma = settings.resolve_gamma(len(data.y), p)
     nothing = np.full(p, np.nan)
     failed = Evidence(-np.inf, 0.0, np.nan, np.nan, gamma, bounds, p, 0, nothing, np.inf, 0.0)
-    # One thread: sums in another order would change the last digits.
-    with _blas().limit(limits=1), np.errstate(all="ignore"):
+    with one_blas_thread(), np.errstate(all="ignore"):
         if p == 0:
             return _weigh_constant(program, data, settings, failed)
         try:
@@ -229,12 +228,12 @@ def fit_rmse(
     failed = Evidence(
         np.nan, 0.0, np.nan, np.nan, gamma, bounds, p, 0, np.full(p, np.nan), np.inf, 0.0
     )
-    with _blas().limit(limits=1), np.errstate(all="ignore"):
+    with one_blas_thread(), np.errstate(all="ignore"):
         if p == 0:
             values = evaluate(program, np.empty((1, 0)), data.X)[0]
             rmse = float(np.sqrt(np.mean((data.y - values) ** 2)))
             if not np.isfinite(rmse):
-                return replace(failed, failure=_NOWHERE_FINITE)
+                return replace(failed, failure=_without_error(values))
             return replace(failed, rmse=rmse, theta=np.empty(0))
         try:
             rng = np.random.Generator(np.random.PCG64(seed))
@@ -257,7 +256,9 @@ def make_target(
     """Fit an equation and set up the density to integrate."""
     gamma = settings.resolve_gamma(len(data.y), program.n_parameters)
     found = fit(program, data, settings.n_multistarts, rng=rng)
-    return Target(found, data, gamma, settings.sigma_bounds(data.y), settings.sigma_power)
+    target = Target(found, data, gamma, settings.sigma_bounds(data.y), settings.sigma_power)
+    target.check_range()
+    return target
 
 
 def _weigh_fitted(
@@ -275,8 +276,9 @@ def _weigh_fitted(
     fitted = _with_fit(failed, target)
     if not settings.thorough:
         log_q = linear_log_q(target)
-        if log_q < max(floor, _constant_log_q(data.y.tobytes(), settings) - HOPELESS):
-            return replace(fitted, log_q=log_q, log_q_se=1.0)
+        if log_q < max(floor, constant_log_q(data.y.tobytes(), settings) - HOPELESS):
+            sensitivity = linear_log_q(target.halved) - log_q
+            return replace(fitted, log_q=log_q, log_q_se=1.0, prior_sensitivity=sensitivity)
 
     def sample(target: Target, rng: np.random.Generator) -> FractionalKernel:
         return run_kernel(
@@ -320,18 +322,41 @@ def _weigh_fitted(
     if settings.thorough and log_q_se > MAX_SE:
         reason = f"unreliable: log q = {log_q:.4g} with standard error {log_q_se:.2g}"
         return replace(fitted, failure=reason)
-    shares = {
-        phi: float(np.mean([run.half_shares[phi] for run in runs])) for phi in (target.gamma, 1.0)
-    }
+    if sum(run.half_ess for run in runs) >= MIN_ESS:
+        shares = [np.mean([run.half_shares[phi] for run in runs]) for phi in (1.0, target.gamma)]
+        sensitivity = float(np.log(shares[0]) - np.log(shares[1]))
+    else:
+        rng = np.random.Generator(np.random.PCG64(seed.spawn(1)[0]))
+        here = _pool([by_region[found_by.index(target)]])[2]
+        sensitivity = _sample_sensitivity(target, here, partial(sample, rng=rng), settings)
     return replace(
         fitted,
         log_q=log_q,
         log_q_se=log_q_se,
         log_z_gamma=log_z_gamma,
         log_z=log_z,
-        prior_sensitivity=float(np.log(shares[1.0]) - np.log(shares[target.gamma])),
+        prior_sensitivity=sensitivity,
         pareto_k=float(max(run.pareto_k for run in runs)),
     )
+
+
+def _sample_sensitivity(
+    target: Target,
+    log_q: float,
+    sample: Callable[[Target], FractionalKernel],
+    settings: Settings,
+) -> float:
+    """Weigh with halved bounds, where too few draws between the full ones tell what would change.
+
+    That is so where the bounds matter most: all of the posterior is at the upper end of sigma. A
+    search is content with what a linear equation would do, and so are we if sampling fails.
+    """
+    if settings.thorough:
+        with suppress(FloatingPointError, np.linalg.LinAlgError):
+            run = sample(target.halved)
+            if run.log_q_variance <= MAX_SE**2:
+                return float(run.log_marginal_likelihood - run.log_z_gamma - log_q)
+    return linear_log_q(target.halved) - linear_log_q(target)
 
 
 def _least_error(target: Target) -> float:
@@ -365,8 +390,8 @@ def linear_log_q(target: Target) -> float:
 
 
 @lru_cache(maxsize=8)
-def _constant_log_q(y_bytes: bytes, settings: Settings) -> float:
-    """Return `linear_log_q` of the equation c0; the same for all equations of a search."""
+def constant_log_q(y_bytes: bytes, settings: Settings) -> float:
+    """Return `linear_log_q` of the equation c0, exact; the same for all equations of a search."""
     y = np.frombuffer(y_bytes)
     n, gamma = len(y), settings.resolve_gamma(len(y), 1)
     sse = float(np.var(y) * n)
@@ -407,11 +432,12 @@ def _weigh_constant(program: Program, data: Data, settings: Settings, failed: Ev
     """Integrate over sigma alone: an equation without parameters."""
     values = evaluate(program, np.empty((1, 0)), data.X)[0]
     sse = float(np.sum((data.y - values) ** 2))
-    if not np.isfinite(sse):
-        return replace(failed, failure=_NOWHERE_FINITE)
     n, k, gamma = len(data.y), settings.sigma_power, failed.gamma
     low, high = np.log(failed.sigma_bounds)
     half = high - np.log(2.0)
+    half = half if half > low else high  # as in `Target.halved`
+    if not np.isfinite(sse * np.exp(-2.0 * half)):
+        return replace(failed, failure=_without_error(values))
 
     def log_z(phi: float, high: float) -> float:
         return log_sigma_integral(1 - k - phi * n, phi * sse / 2.0, low, high) - (
@@ -430,6 +456,13 @@ def _weigh_constant(program: Program, data: Data, settings: Settings, failed: Ev
     )
 
 
+def _without_error(values: Floats) -> str:
+    """Say why an equation without parameters has no squared error that could be weighed."""
+    if np.isfinite(values).all():
+        return "too far from the data: its log likelihood is beyond all numbers"
+    return "never finite: the equation is not finite on the data"
+
+
 def log_sigma_integral(a: float, b: float, low: float, high: float) -> float:
     r"""Return :math:`\log \int e^{a u - b e^{-2u}} du` between two bounds, by Simpson's rule.
 
@@ -443,8 +476,3 @@ def log_sigma_integral(a: float, b: float, low: float, high: float) -> float:
     pieces = [np.linspace(low, mode, 2001), np.linspace(mode, high, 2001)]
     integrals = [simpson(np.exp(log_kernel(a, b, u) - top), x=u) for u in pieces if u[-1] > u[0]]
     return top + float(np.log(sum(integrals)))
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from deap import base, tools
 from joblib import Parallel, delayed, effective_n_jobs
+from rich.errors import LiveError
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from pmsr.checkpoint import State, load_state, save_state
-from pmsr.data import Data
+from pmsr.data import Data, leave_out_constant
 from pmsr.evidence import Evidence, fit_rmse, seed_for, weigh
 from pmsr.expression import MAX_LENGTH, Equation
 from pmsr.genome import (
@@ -48,6 +49,7 @@ from pmsr.selection import (
     simplest_close,
 )
 from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
+from pmsr.threads import SCREEN
 
 N_LEADERS = 300  # size of the hall of fame
 SHARES = 2  # batches for each worker: few, because each costs milliseconds, yet of even lengths
@@ -359,7 +361,7 @@ def run_evolution(
     Parameters
     ----------
     data
-        The observations.
+        The observations. Variables that are the same in all rows are left out.
     search, settings
         Options of the search and of the evidence.
     seeds
@@ -392,6 +394,8 @@ def run_evolution(
     >>> print(found.winner)
     c0*sqrt(H)
     """
+    data = leave_out_constant(data)
+    seeds = [guess_without_constant(seed, data) for seed in seeds]
     run = _Run(data, search or Search(), settings or QUICK, random_seed, n_jobs)
     with run.parallel:
         if checkpoint is not None and Path(checkpoint).exists():
@@ -401,6 +405,21 @@ def run_evolution(
         with _progress(run, verbose) as show:
             stopped = run.evolve(callbacks, checkpoint, show)
             return run.finish(stopped, show)
+
+
+def guess_without_constant(seed: Equation, data: Data) -> Equation:
+    """Return a guess as an equation in the variables that vary."""
+    used = {symbol.name for symbol in seed.expression.free_symbols}
+    for name in seed.variables:
+        if name in used and name not in data.names:
+            raise ValueError(
+                f"The guess {seed.text!r} depends on {name!r}, which is the same in all rows. "
+                "Write a number or a parameter in its place, or weigh it with pmsr.compare."
+            )
+    if set(seed.variables) <= set(data.names):
+        return seed
+    kept = [name for name in seed.variables if name in data.names]
+    return Equation(seed.text, kept, seed.parameters)
 
 
 class _Run:
@@ -881,7 +900,15 @@ class _Display:
         )
 
     def __enter__(self) -> Callable[..., None]:
-        self.progress.start()
+        # Where another search shows its progress, in another thread or around this one, or a user
+        # has a display of rich's own, this one goes on in silence.
+        self.is_shown = SCREEN.acquire(blocking=False)
+        if self.is_shown:
+            try:
+                self.progress.start()
+            except LiveError:
+                self.is_shown = False
+                SCREEN.release()
         self.task = self.progress.add_task("first population", total=1.0, generation=0)
         return self.show
 
@@ -906,4 +933,6 @@ class _Display:
         )
 
     def __exit__(self, *_: object) -> None:
-        self.progress.stop()
+        if self.is_shown:
+            self.progress.stop()
+            SCREEN.release()

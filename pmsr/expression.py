@@ -18,6 +18,7 @@ from pmsr.grammar import parse, quoted, write
 from pmsr.lowering import lower
 from pmsr.program import Program
 from pmsr.settings import Settings, check_settings
+from pmsr.threads import ONE_AT_A_TIME
 
 # Any: SymPy's constructors are untyped; every Any below is a SymPy expression.
 
@@ -101,7 +102,9 @@ class Equation:
             )
         variables, parameters = _checked_names(variables, parameters)
         resolve = _resolver(variables, parameters)
-        self._set(tidy(parse(text, resolve, max_depth=MAX_DEPTH)), variables, parameters)
+        with ONE_AT_A_TIME:
+            expression = tidy(parse(text, resolve, max_depth=MAX_DEPTH))
+        self._set(expression, variables, parameters)
         self.__dict__["text"] = text
 
     @classmethod
@@ -122,7 +125,8 @@ class Equation:
         resolve = _resolver(variables, parameters)
         symbols = sorted(expression.free_symbols, key=lambda symbol: str(symbol.name))
         real = {symbol: resolve(symbol.name, symbol.name in variables) for symbol in symbols}
-        return cls.from_real(settle(without_cot(expression), real), variables, parameters)
+        with ONE_AT_A_TIME:
+            return cls.from_real(settle(without_cot(expression), real), variables, parameters)
 
     @classmethod
     def from_real(
@@ -133,7 +137,9 @@ class Equation:
         What the search calls for every new graph: `from_sympy` takes three times as long.
         """
         self = cls.__new__(cls)
-        self._set(tidy(expression), variables, parameters)
+        with ONE_AT_A_TIME:
+            expression = tidy(expression)
+        self._set(expression, variables, parameters)
         return self
 
     def to_canonical(self) -> "Equation":
@@ -166,17 +172,21 @@ class Equation:
     @cached_property
     def key(self) -> str:
         """Text that is the same for all equations with the same canonical form."""
-        return canonical_key(self.expression, self.variables, self.parameters)
+        with ONE_AT_A_TIME:
+            return canonical_key(self.expression, self.variables, self.parameters)
 
     @cached_property
     def canonical(self) -> Any:
         """The SymPy expression of the key, in the parameters of `parameter_names`: c0, c1, ..."""
-        return tidy(parse(self.key, _resolver(self.variables, ())))
+        key = self.key
+        with ONE_AT_A_TIME:
+            return tidy(parse(key, _resolver(self.variables, ())))
 
     @cached_property
     def program(self) -> Program:
         """The equation as an integer table; parameters and variables by their places."""
-        return lower(self.expression, self.variables, self.parameters)
+        with ONE_AT_A_TIME:
+            return lower(self.expression, self.variables, self.parameters)
 
     @property
     def complexity(self) -> int:
@@ -190,7 +200,8 @@ class Equation:
         leading = {real_symbol(name): real_symbol("!" + name) for name in self.parameters}
         names = {leading[real_symbol(name)]: latex_name(name) for name in self.parameters}
         names |= {real_symbol(name): latex_name(name) for name in self.variables}
-        return str(sympy.latex(settle(self.expression, leading), symbol_names=names))
+        with ONE_AT_A_TIME:
+            return str(sympy.latex(settle(self.expression, leading), symbol_names=names))
 
     def __str__(self) -> str:
         names: dict[Any, str] = {
@@ -199,9 +210,9 @@ class Equation:
         }
         if real_symbol("pi") in names:
             names[sympy.pi] = repr(math.pi)
-        return write(
-            self.expression, names, leading=[real_symbol(name) for name in self.parameters]
-        )
+        leading = [real_symbol(name) for name in self.parameters]
+        with ONE_AT_A_TIME:
+            return write(self.expression, names, leading=leading)
 
     def __repr__(self) -> str:
         unasked = sorted(self.parameters, key=_natural) == list(self.parameters) and all(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pmsr.data import Data, check_X
 from pmsr.doubts import (
     doubt_evidence,
+    doubt_interpolation,
     doubt_noise,
     doubt_number_of_points,
     doubt_range,
@@ -20,6 +21,7 @@ from pmsr.doubts import (
 )
 from pmsr.evidence import Evidence, fit_equation, seed_for
 from pmsr.expression import Equation, latex_name
+from pmsr.magnitude import mean_and_deviation
 from pmsr.mathml import to_mathml
 from pmsr.model import build_model
 from pmsr.notation import latex_lines, latex_with_numbers, plus_minus, python_source
@@ -141,11 +143,12 @@ class FittedEquation:
         level = check_level(level)
         values = np.column_stack([self.draws.flat_theta, self.draws.flat_sigma])
         tails = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
+        mean, deviation = mean_and_deviation(values)
         table = pd.DataFrame(
             {
                 "best_fit": [*self.draws.theta_map, self.evidence.rmse],
-                "mean": values.mean(axis=0),
-                "sd": values.std(axis=0),
+                "mean": mean,
+                "sd": deviation,
                 "low": tails[0],
                 "high": tails[1],
             },
@@ -221,8 +224,10 @@ class FittedEquation:
         doubts = doubt_evidence(self.equation.text, self.evidence)
         if self.evidence.failure is not None:
             return doubts
-        doubts += doubt_number_of_points(len(self.data.y), len(self.equation.parameters))
-        doubts += doubt_noise(self.residuals, self.data.y)
+        y, residuals, p = self.data.y, self.residuals, len(self.equation.parameters)
+        # What interpolates has too few points, too: the stronger word is enough.
+        doubts += doubt_interpolation(residuals, y, p) or doubt_number_of_points(len(y), p)
+        doubts += doubt_noise(residuals, y)
         try:
             return doubts + list(self.draws.reasons)
         except ValueError as error:  # weighed, but not sampled

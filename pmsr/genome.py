@@ -21,6 +21,7 @@ from pmsr.operators import (
     VARIABLE,
     operator_code,
 )
+from pmsr.threads import ONE_AT_A_TIME
 
 Rows = NDArray[np.int32]
 
@@ -186,11 +187,18 @@ class Genome:
         >>> Genome(np.array([[0, 0, 0], [1, 0, 0], [6, 0, 1]], dtype=np.int32)).equation(["x"])
         Equation('c0*x', variables=['x'])
         """
-        built: list[Any] = []
-        rows, operators = self.normal_rows, list(OPERATORS)
+        rows = self.normal_rows
         n_parameters = sum(row[0] == PARAMETER for row in rows)
         names = list(parameter_names(n_parameters, variables))
-        unnamed = iter(names)
+        with ONE_AT_A_TIME:
+            return Equation.from_real(self._build(rows, variables, names), variables, names)
+
+    def _build(
+        self, rows: Sequence[tuple[int, int, int]], variables: Sequence[str], names: Sequence[str]
+    ) -> Any:
+        """Build the SymPy expression of normal rows, with these names for the parameters."""
+        built: list[Any] = []
+        operators, unnamed = list(OPERATORS), iter(names)
         for code, a, b in rows:
             if code == VARIABLE:
                 built.append(real_symbol(variables[a]))
@@ -204,7 +212,7 @@ class Genome:
                 arguments = (a, b)[: _arity(code)]
                 name = operators[code - FIRST_OPERATOR]
                 built.append(apply_operator(name, *(built[k] for k in arguments)))
-        return Equation.from_real(built[-1], variables, names)
+        return built[-1]
 
 
 _COMMUTATIVE = (operator_code("+"), operator_code("*"))
@@ -572,9 +580,10 @@ def _arity(code: int) -> int:
 
 def _operator_arities() -> tuple[int, ...]:
     global _arities
-    if len(_arities) != len(OPERATORS):  # a user added a row
-        _arities = tuple(row.arity for row in OPERATORS.values())
-    return _arities
+    arities = _arities
+    if len(arities) != len(OPERATORS):  # a user added a row
+        arities = _arities = tuple(row.arity for row in OPERATORS.values())
+    return arities
 
 
 _arities: tuple[int, ...] = ()

@@ -4,11 +4,14 @@ Everything that is called thousands of times a second. Kernels that apply operat
 fingerprint of the table of operators that they were compiled for.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
 
+from pmsr.magnitude import LONG, SHORT
 from pmsr.operators import (
     BUILT_IN,
     FIRST_OPERATOR,
@@ -20,33 +23,50 @@ from pmsr.operators import (
     compile_values,
     table_fingerprint,
 )
+from pmsr.threads import ONE_AT_A_TIME
 
+LOG_2 = math.log(2.0)
 BLOCK = 512  # values of a node that are computed together: few dispatches, and all stays in cache
 
 
 def run_compiled(name: str, *arguments: Any) -> None:
     """Call a compiled kernel; compile all anew if it was made for another table of operators."""
     if globals()[name](*arguments) != table_fingerprint():
-        _compile_anew()
-        globals()[name](*arguments)
+        with ONE_AT_A_TIME:
+            # Another thread may have compiled meanwhile.
+            if globals()[name](*arguments) != table_fingerprint():
+                _compile_anew()
+                globals()[name](*arguments)
 
 
 def _compile_anew() -> None:
-    """Link today's rows. Kernels with a user's rows stay out of the cache that all share."""
+    """Link today's rows. Kernels with a user's rows stay out of the cache that all share.
+
+    The kernels are new ones: another thread may be in the middle of an old one. Until all are in
+    place nobody compiles, or an old kernel could be linked with some of the new.
+    """
     global _apply, _push, _linked
-    if _linked != table_fingerprint():
-        _apply, _push, _linked = compile_values(), compile_derivatives(), table_fingerprint()
-    for name in _LINKED_KERNELS:
-        if table_fingerprint() == BUILT_IN:
-            globals()[name].recompile()
-        else:
-            globals()[name] = njit(error_model="numpy", nogil=True)(globals()[name].py_func)
+    is_built_in = table_fingerprint() == BUILT_IN
+    with global_compiler_lock:
+        if _linked != table_fingerprint():
+            _apply, _push, _linked = _link()
+        for name in _LINKED_KERNELS:
+            jit = njit(error_model="numpy", nogil=True, cache=is_built_in)
+            kernel = jit(globals()[name].py_func)
+            if is_built_in:
+                kernel.recompile()  # nothing yet, but it forgets what is on disk
+            globals()[name] = kernel
+
+
+def _link() -> tuple[Any, Any, int]:
+    with ONE_AT_A_TIME:
+        return compile_values(), compile_derivatives(), table_fingerprint()
 
 
 # Dependencies first.
 _LINKED_KERNELS = ("_sweep", "_backward", "_values", "_jacobian", "_project", "_descend")
 
-_apply, _push, _linked = compile_values(), compile_derivatives(), table_fingerprint()
+_apply, _push, _linked = _link()
 
 # Compiling takes seconds, so the result is kept on disk. Numba looks only at the date of this
 # file: hence the fingerprint that each kernel returns, a constant since it was compiled.
@@ -185,12 +205,20 @@ def affine_normal(design, residual, noise):  # type: ignore[no-untyped-def]
     log_dets = np.empty(n_batch)
     root = np.zeros((n_c, n_c))
     length = np.empty(n_c)
+    exponent = np.zeros(n_c, dtype=np.int64)
     right = np.empty(n_c)
     for batch in range(n_batch):
         A, r = design[batch], residual[batch]
+        exponent[:] = 0
+        for i in range(n_c):
+            length[i] = np.sqrt(_dot(A[i], A[i]))
+            if not SHORT < length[i] < LONG:
+                if not exponent.any():
+                    A = A.copy()
+                exponent[i] = _take_out_exponent(A[i])
+                length[i] = np.sqrt(_dot(A[i], A[i]))
         square, log_det = 0.0, 0.0
         for i in range(n_c):  # Cholesky factor of the correlations, and forward substitution
-            length[i] = np.sqrt(_dot(A[i], A[i]))
             for j in range(i):
                 total = _dot(A[i], A[j]) / (length[i] * length[j])
                 for k in range(j):
@@ -203,7 +231,7 @@ def affine_normal(design, residual, noise):  # type: ignore[no-untyped-def]
             root[i, i] = np.sqrt(diagonal)
             right[i] = total / root[i, i]
             square += right[i] * right[i]
-            log_det += np.log(root[i, i]) + np.log(length[i])
+            log_det += np.log(root[i, i]) + np.log(length[i]) + exponent[i] * LOG_2
         squares[batch] = square
         log_dets[batch] = log_det
         for i in range(n_c - 1, -1, -1):
@@ -212,8 +240,22 @@ def affine_normal(design, residual, noise):  # type: ignore[no-untyped-def]
                 total -= root[k, i] * steps[batch, k]
             steps[batch, i] = total / root[i, i]
         for i in range(n_c):
-            steps[batch, i] /= length[i]
+            steps[batch, i] = math.ldexp(steps[batch, i] / length[i], -exponent[i])
     return steps, squares, log_dets
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _take_out_exponent(row):  # type: ignore[no-untyped-def]
+    """Divide by the power of two that brings the largest entry near 1; return its exponent."""
+    largest = 0.0
+    for i in range(row.size):
+        largest = max(largest, abs(row[i]))
+    if not 0.0 < largest < np.inf:
+        return 0
+    exponent = math.frexp(largest)[1]
+    for i in range(row.size):
+        row[i] = math.ldexp(row[i], -exponent)
+    return exponent
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
@@ -258,7 +300,7 @@ def _descend(  # type: ignore[no-untyped-def]
     new_values, new_jacobian = np.empty((1, n)), np.empty((1, p, n))
     now, trial = np.empty((1, p)), np.empty((1, p))
     root, length, step = np.empty((p, p)), np.empty(p), np.empty(p)
-    gram, right = np.empty((p, p)), np.empty(p)
+    gram, right, exponent = np.empty((p, p)), np.empty(p), np.zeros(p, dtype=np.int64)
     linked = _jacobian(nodes, literals, starts[:1], X, values, jacobian)
     for start in range(n_theta):
         now[0] = starts[start]
@@ -276,7 +318,10 @@ def _descend(  # type: ignore[no-untyped-def]
         for _ in range(n_steps):
             if fresh:
                 for i in range(p):
-                    length[i] = np.sqrt(_dot(jacobian[0, i], jacobian[0, i]))
+                    length[i], exponent[i] = np.sqrt(_dot(jacobian[0, i], jacobian[0, i])), 0
+                    if not SHORT < length[i] < LONG:
+                        exponent[i] = _take_out_exponent(jacobian[0, i])
+                        length[i] = np.sqrt(_dot(jacobian[0, i], jacobian[0, i]))
                     if length[i] == 0.0:
                         length[i] = 1.0
                     right[i] = _dot(jacobian[0, i], residual) / length[i]
@@ -309,7 +354,7 @@ def _descend(  # type: ignore[no-untyped-def]
                         total -= root[k, i] * step[k]
                     step[i] = total / root[i, i]
                 for i in range(p):
-                    trial[0, i] = now[0, i] + step[i] / length[i]
+                    trial[0, i] = now[0, i] + math.ldexp(step[i] / length[i], -exponent[i])
                 if len(affine):
                     _project(nodes, literals, trial, X, y, affine, new_values, new_jacobian)
                 _jacobian(nodes, literals, trial, X, new_values, new_jacobian)
@@ -335,4 +380,5 @@ def _descend(  # type: ignore[no-untyped-def]
 
 
 if _linked != BUILT_IN:  # rows were added before this module was imported
-    _compile_anew()
+    with ONE_AT_A_TIME:
+        _compile_anew()

@@ -1,7 +1,6 @@
 """SymPy to PyTensor to PyMC: priors and noise of Section 2.2, written once."""
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from pmsr.multistart import Region
 from pmsr.operators import OPERATORS
 from pmsr.program import EvaluateProgram, Program
 from pmsr.settings import Settings
+from pmsr.threads import ONE_AT_A_TIME
 
 Floats = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ def build_model(
             f"A parameter must not be called {clash!r}: the model has a variable of that name. "
             f"Rename it in {equation.text!r}."
         )
-    with pm.Model() as model:
+    with ONE_AT_A_TIME, pm.Model() as model:
         inputs = pm.Data("X", data.X)
         starts = dict(zip(equation.parameters, region.centres[0], strict=True)) if region else {}
         theta = [pm.Flat(name, initval=starts.get(name)) for name in equation.parameters]
@@ -146,11 +146,14 @@ class Template:
     model
         PyMC model whose table, literals and data are ``pm.Data``; free variables theta and sigma.
     compiled
-        Its ``datalogp``, vectorised over particles, with all data as inputs.
+        Its ``datalogp``, vectorised over particles, with all data as inputs. Only its copies are
+        called: a function keeps its inputs and intermediate results in places of its own, where
+        two threads would overwrite each other's numbers.
     """
 
     model: pm.Model
     compiled: Any
+    _idle: list[Any] = field(default_factory=list)
 
     def log_likelihood(self, program: Program, data: Data, theta: Floats, sigma: Floats) -> Floats:
         r"""Return :math:`\log L(\theta, \sigma)` of many particles; -inf where f is not finite.
@@ -164,18 +167,39 @@ class Template:
         """
         size = max(1, CHUNK // len(data.y))
         table = (program.nodes, program.literals, data.X, data.y)
+        function = self._take()
         parts = [
-            self.compiled(*table, theta[start : start + size], sigma[start : start + size])
+            function(*table, theta[start : start + size], sigma[start : start + size])
             for start in range(0, len(theta), size)
         ]
+        self._idle.append(function)  # unless it was interrupted
         log_likelihood: Floats = np.concatenate(parts)
         return np.where(np.isfinite(log_likelihood), log_likelihood, -np.inf)
 
+    def _take(self) -> Any:
+        """Take a function that nobody is using; there are as many as were ever busy at once."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            with ONE_AT_A_TIME:
+                return self.compiled.copy()  # 1 ms
 
-@cache
+
+_templates: dict[int, Template] = {}
+
+
 def make_template(n_parameters: int) -> Template:
     """Compile the density of equations with this many parameters: once a process, 0.2 s."""
-    with pm.Model() as model:
+    if n_parameters not in _templates:
+        with ONE_AT_A_TIME:
+            if n_parameters not in _templates:
+                _templates[n_parameters] = _compile_template(n_parameters)
+    return _templates[n_parameters]
+
+
+def _compile_template(n_parameters: int) -> Template:
+    # Not part of a model whose context a user may have opened.
+    with pm.Model(model=None) as model:
         names = ("nodes", "literals", "X", "y_observed")
         empty = (np.zeros((1, 3), "int32"), np.zeros(1), np.zeros((1, 1)), np.zeros(1))
         inputs = [pm.Data(name, value) for name, value in zip(names, empty, strict=True)]

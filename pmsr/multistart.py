@@ -10,6 +10,7 @@ from scipy.optimize import leastsq, minimize
 
 from pmsr.data import Data
 from pmsr.kernels import affine_normal, run_compiled
+from pmsr.magnitude import column_lengths, length
 from pmsr.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
 from pmsr.program import Program, evaluate, evaluate_jacobian, parameter_free_values
 
@@ -195,7 +196,7 @@ def _find_minima(
         starts = np.concatenate([extra_starts, starts])
     starts, errors = _descend(program, _thin(data), starts, affine)
     if not len(starts):
-        raise FitError("never finite: no start gives finite predictions")
+        raise FitError("never finite: no start gives finite predictions and derivatives")
     if thorough:
         # Equations such as c0**2 and c0*sin(c1*x) have mirror minima; asking for them is cheaper
         # than hoping that the random starts hit them all.
@@ -285,7 +286,8 @@ def _optimise(
         theta, converged = _bfgs(program, data, start, scales)
     values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
     sse = float(np.sum((data.y - values[0]) ** 2))
-    if not (np.isfinite(sse) and np.isfinite(jacobian).all() and np.isfinite(theta).all()):
+    lengths = column_lengths(jacobian[0].T)
+    if not (np.isfinite(sse) and np.isfinite(lengths).all() and np.isfinite(theta).all()):
         return None
     return Minimum(theta, sse, np.ascontiguousarray(jacobian[0].T), converged)
 
@@ -298,8 +300,7 @@ def _add_distinct(minima: list[Minimum], candidate: Minimum | None) -> None:
         noise = np.sqrt(max(other.sse, candidate.sse))
         step = candidate.theta - other.theta
         same = all(
-            np.linalg.norm(jacobian @ step)
-            <= 1e-2 * noise + 1e-9 * np.linalg.norm(jacobian @ other.theta)
+            length(jacobian @ step) <= 1e-2 * noise + 1e-9 * length(jacobian @ other.theta)
             for jacobian in (other.jacobian, candidate.jacobian)
         )
         if same:
@@ -392,7 +393,10 @@ def _bfgs(program: Program, data: Data, start: Floats, scales: Floats) -> tuple[
         value = float(residuals @ residuals)
         if not np.isfinite(value):
             return 1e300, np.zeros_like(scaled)
-        return value, 2.0 * (jacobian[0] @ residuals) * unit * scales
+        gradient = 2.0 * (jacobian[0] @ residuals) * unit * scales
+        if not np.isfinite(gradient).all():  # a product on the way was out of range
+            gradient = 2.0 * ((jacobian[0] * scales[:, None] * unit) @ residuals)
+        return value, gradient
 
     found = minimize(
         loss, start / scales, jac=True, method="BFGS", options={"maxiter": MAX_EVALUATIONS}
@@ -402,8 +406,8 @@ def _bfgs(program: Program, data: Data, start: Floats, scales: Floats) -> tuple[
 
 def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:
     """Choose parameters whose columns of the Jacobian span its range, affine ones first."""
-    length = np.linalg.norm(jacobian, axis=0)
-    movable = np.flatnonzero(length > 0.0)
+    lengths = column_lengths(jacobian)
+    movable = np.flatnonzero(lengths > 0.0)
     affine = [k for k in movable if k in program.affine]
     curved = [k for k in movable if k not in program.affine]
     kept: list[int] = []
@@ -411,7 +415,7 @@ def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:
     for group, tolerance in ((affine, RANK_TOLERANCE), (curved, CURVED_TOLERANCE)):
         if not group:
             continue
-        rest = jacobian[:, group] / length[group]
+        rest = jacobian[:, group] / lengths[group]
         rest = rest - basis @ (basis.T @ rest)
         q, r, order = qr(rest, mode="economic", pivoting=True)
         n_new = int(np.sum(np.abs(np.diag(r)) > np.sqrt(len(movable)) * tolerance))

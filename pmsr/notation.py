@@ -13,6 +13,7 @@ from sympy.printing.numpy import NumPyPrinter
 
 from pmsr.algebra import real_symbol, settle
 from pmsr.expression import Equation, latex_name
+from pmsr.threads import ONE_AT_A_TIME
 
 DIGITS = 4  # of a number that stands in an equation
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -82,10 +83,11 @@ def latex_with_numbers(equation: Equation, theta: NDArray[Any]) -> str:
         for name, value in zip(equation.parameters, theta.tolist(), strict=True)
     }
     names = {real_symbol(name): latex_name(name) for name in equation.variables}
-    filled = settle(equation.expression, numbers)
-    # What numbers have merged into, such as sqrt(2217), has all digits again.
-    rounded = {number: sympy.Float(number, DIGITS) for number in filled.atoms(sympy.Float)}
-    return str(sympy.latex(filled.xreplace(rounded), symbol_names=names))
+    with ONE_AT_A_TIME:
+        filled = settle(equation.expression, numbers)
+        # What numbers have merged into, such as sqrt(2217), has all digits again.
+        rounded = {number: sympy.Float(number, DIGITS) for number in filled.atoms(sympy.Float)}
+        return str(sympy.latex(filled.xreplace(rounded), symbol_names=names))
 
 
 def latex_lines(left: str, equation: Equation, estimates: Mapping[str, str]) -> str:
@@ -178,7 +180,8 @@ def python_source(equation: Equation, theta: NDArray[Any], target: str) -> str:
         real_symbol(own): real_symbol(name) for own, name in zip(own_names, names, strict=True)
     }
     try:
-        body = NumPyPrinter({"strict": True}).doprint(equation.expression.xreplace(renamed))
+        with ONE_AT_A_TIME:
+            body = NumPyPrinter({"strict": True}).doprint(equation.expression.xreplace(renamed))
     except NotImplementedError as error:
         raise ValueError(
             f"{equation.text!r} uses an operator that NumPy does not have. Use to_callable()."

@@ -1,8 +1,16 @@
 """The operators of Section 2.1: one row each, and the compiled loops that apply a row to arrays."""
 
-from collections.abc import Callable
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    MutableMapping,
+    ValuesView,
+)
 from dataclasses import dataclass
-from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -10,6 +18,8 @@ import numpy as np
 import pytensor.tensor as pt
 import sympy
 from numba import njit
+
+from pmsr.threads import ONE_AT_A_TIME
 
 # Any: SymPy and PyTensor forms take and return expressions of libraries without common types.
 
@@ -52,9 +62,71 @@ def _row(*columns: Any) -> Operator:
     return Operator(*columns)
 
 
-OPERATORS: dict[str, Operator] = {
-    row.name: row
-    for row in (
+class Table(MutableMapping[str, Operator]):
+    """Rows by name, in order; a row may be added while other threads read and compute.
+
+    Attributes
+    ----------
+    fingerprint
+        Digest of the rows' names and scalar functions.
+    """
+
+    def __init__(self, rows: Iterable[Operator]) -> None:
+        # Never changed, only replaced: a dictionary must not grow while somebody walks along it.
+        self._rows = {row.name: row for row in rows}
+        self.fingerprint = _digest(self._rows)
+
+    def __setitem__(self, name: str, row: Operator) -> None:
+        with ONE_AT_A_TIME:
+            self._replace({**self._rows, name: row})
+
+    def __delitem__(self, name: str) -> None:
+        with ONE_AT_A_TIME:
+            self._replace({key: row for key, row in self._rows.items() if key != name})
+
+    def _replace(self, rows: dict[str, Operator]) -> None:
+        # First the fingerprint: once a row can be used, loops without it must not pass for new.
+        self.fingerprint = _digest(rows)
+        self._rows = rows
+
+    def __getitem__(self, name: str) -> Operator:
+        return self._rows[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def keys(self) -> KeysView[str]:
+        """Return the names of now."""
+        return self._rows.keys()
+
+    def values(self) -> ValuesView[Operator]:
+        """Return the rows of now."""
+        return self._rows.values()
+
+    def items(self) -> ItemsView[str, Operator]:
+        """Return the names and rows of now."""
+        return self._rows.items()
+
+
+def _digest(rows: Mapping[str, Operator]) -> int:
+    digest = blake2b(digest_size=7)
+    for row in rows.values():
+        digest.update(f"{row.name}/{row.arity}".encode())
+        for function in (row.value, row.derivative):
+            code = function.__code__
+            digest.update(code.co_code)
+            digest.update(repr((code.co_consts, code.co_names)).encode())
+    return int.from_bytes(digest.digest(), "big")
+
+
+OPERATORS = Table(
+    (
         _row("+", 2, sympy.Add, pt.add, lambda a, b: a + b, lambda a, b, v: (1.0, 1.0)),
         _row("-", 2, lambda a, b: a - b, pt.sub, lambda a, b: a - b, lambda a, b, v: (1.0, -1.0)),
         _row("*", 2, sympy.Mul, pt.mul, lambda a, b: a * b, lambda a, b, v: (b, a)),
@@ -83,7 +155,7 @@ OPERATORS: dict[str, Operator] = {
         _row("tanh", 1, sympy.tanh, pt.tanh, lambda a: np.tanh(a), lambda a, v: 1.0 - v * v),
         _row("abs", 1, sympy.Abs, pt.abs, lambda a: abs(a), lambda a, v: np.sign(a)),
     )
-}
+)
 
 # Node codes of a program below the first operator: leaves, and the integer power, whose second
 # entry is the exponent itself and not a node (so that negative bases stay differentiable).
@@ -121,8 +193,7 @@ def add_operator(operator: Operator) -> None:
     """
     if not isinstance(operator, Operator):
         raise ValueError(f"A row must be an Operator, got {operator!r}.")
-    if operator.name in OPERATORS:
-        raise ValueError(f"Operator {operator.name!r} exists already. Choose another name.")
+    _check_absent(operator)
     for function in (operator.value, operator.derivative):
         if not hasattr(function, "__code__"):
             raise ValueError(
@@ -141,8 +212,14 @@ def add_operator(operator: Operator) -> None:
     if operator.arity not in (1, 2):
         raise ValueError(f"arity must be 1 or 2, got {operator.arity!r}.")
     _check_derivative(operator)
-    OPERATORS[operator.name] = operator
-    table_fingerprint.cache_clear()
+    with ONE_AT_A_TIME:
+        _check_absent(operator)  # another thread may have been faster
+        OPERATORS[operator.name] = operator
+
+
+def _check_absent(operator: Operator) -> None:
+    if operator.name in OPERATORS:
+        raise ValueError(f"Operator {operator.name!r} exists already. Choose another name.")
 
 
 def _check_derivative(operator: Operator) -> None:
@@ -163,21 +240,13 @@ def _check_derivative(operator: Operator) -> None:
                 )
 
 
-@cache
 def table_fingerprint() -> int:
     """Digest of the table's names and scalar functions, which compiled loops carry with them.
 
     A compiled loop on disk knows nothing of later changes to the table; the fingerprint that it
     returns tells whether it was compiled for the rows of today.
     """
-    digest = blake2b(digest_size=7)
-    for row in OPERATORS.values():
-        digest.update(f"{row.name}/{row.arity}".encode())
-        for function in (row.value, row.derivative):
-            code = function.__code__
-            digest.update(code.co_code)
-            digest.update(repr((code.co_consts, code.co_names)).encode())
-    return int.from_bytes(digest.digest(), "big")
+    return OPERATORS.fingerprint
 
 
 BUILT_IN = table_fingerprint()  # of the rows above, before a user adds any
@@ -191,10 +260,10 @@ def added_operators() -> tuple[Operator, ...]:
 
 def take_over(added: tuple[Operator, ...]) -> None:
     """Add the rows of another process, checked there, unless they are here already."""
-    for row in added:
-        if row.name not in OPERATORS:
-            OPERATORS[row.name] = row
-            table_fingerprint.cache_clear()
+    with ONE_AT_A_TIME:
+        for row in added:
+            if row.name not in OPERATORS:
+                OPERATORS[row.name] = row
 
 
 _jit = njit(error_model="numpy", nogil=True)

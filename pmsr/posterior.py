@@ -14,16 +14,17 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
-from threadpoolctl import threadpool_limits
 
 from pmsr.data import Data
 from pmsr.evidence import make_target, seed_for, weigh
 from pmsr.expression import Equation, read_problem
+from pmsr.magnitude import column_lengths
 from pmsr.multistart import Fit, FitError
 from pmsr.program import evaluate, evaluate_jacobian
 from pmsr.proposal import Target, log_kernel, narrow
 from pmsr.settings import RandomSeed, Settings
 from pmsr.smc import run_kernel
+from pmsr.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -181,8 +182,7 @@ def draw_posterior(
     chains = _check_count("chains", chains, 1)
     _check_parameters(equation)
     rng_fit, _, *rngs = (_child(seed, k) for k in range(2 + chains))
-    # One thread: sums in another order would change the last digits.
-    with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+    with one_blas_thread(), np.errstate(all="ignore"):
         try:
             if equation.parameters:
                 return _sample(equation, data, settings, draws, rng_fit, rngs)
@@ -308,7 +308,7 @@ def _describe_held(equation: Equation, fit: Fit, data: Data) -> tuple[dict[str, 
     if not held:
         return held, []
     jacobian = evaluate_jacobian(equation.program, fit.theta[None, :], data.X)[1][0].T
-    length = np.linalg.norm(jacobian, axis=0)
+    length = column_lengths(jacobian)
     unit = jacobian / np.where(length > 0.0, length, 1.0)
     free = list(fit.free)
     reasons = []

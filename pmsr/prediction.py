@@ -21,6 +21,11 @@ from pmsr.settings import RandomSeed, Settings
 Floats = NDArray[np.float64]
 
 CHUNK = 2**18  # predictions at a time: 2 MB
+# Sums and differences of predictions beyond HUGE are out of range: they are divided by 2**ROOM.
+ROOM = 64
+HUGE = math.ldexp(1.0, 1023 - ROOM)
+N_NEWTON = 100  # steps; draws that differ by tens of orders of magnitude need other ones
+N_ORDERED = 66  # halvings of the order of all floating-point numbers
 _SUMMARY = ("mean", "std", "credible_low", "credible_high", "prediction_low", "prediction_high")
 
 
@@ -210,6 +215,10 @@ def summarise(
     """
     finite = np.isfinite(mu)
     whole = finite.all(axis=0)
+    if np.max(np.abs(mu), where=finite, initial=0.0) > HUGE:
+        scaled = summarise(np.ldexp(mu, -ROOM), np.ldexp(sigma, -ROOM), level, weights)
+        with np.errstate(over="ignore"):
+            return np.asarray(np.ldexp(scaled, ROOM))
     summary = np.full((2 if level is None else len(_SUMMARY), mu.shape[1]), np.nan)
     if whole.any():
         summary[:, whole] = _summarise_finite(mu[:, whole], sigma, level, weights)
@@ -305,7 +314,8 @@ def mixture_quantile(
     Notes
     -----
     Newton's method, which bisection takes over where a step would leave the bracket: the quantile
-    lies between the least and the largest of the components' own quantiles.
+    lies between the least and the largest of the components' own quantiles. Where these are so
+    many orders of magnitude apart that halving does not end, the ordered numbers are halved.
 
     Examples
     --------
@@ -316,20 +326,34 @@ def mixture_quantile(
     ends = mu + width * ndtri(probability)
     low, high = ends.min(axis=0), ends.max(axis=0)
     mean = _mean(mu, weights)
-    spread = np.sqrt(_mean((mu - mean) ** 2, weights) + _mean(width**2, weights))
+    with np.errstate(over="ignore"):
+        spread = np.sqrt(_mean((mu - mean) ** 2, weights) + _mean(width**2, weights))
+    spread = np.where(np.isfinite(spread), spread, high - low)  # squares of 1e160 are out of range
     value = np.clip(mean + spread * ndtri(probability), low, high)
-    for _ in range(200):
-        z = (value - mu) / width
-        missing = probability - _mean(ndtr(z), weights)
-        low, high = np.where(missing >= 0.0, value, low), np.where(missing <= 0.0, value, high)
-        density = _mean(np.exp(-0.5 * z * z) / width, weights) / math.sqrt(2.0 * math.pi)
+    for k in range(N_NEWTON + N_ORDERED):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            z = (value - mu) / width
+            missing = probability - _mean(ndtr(z), weights)
+            low, high = np.where(missing >= 0.0, value, low), np.where(missing <= 0.0, value, high)
+            density = _mean(np.exp(-0.5 * z * z) / width, weights) / math.sqrt(2.0 * math.pi)
             new = value + missing / density
-        new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
+        if k < N_NEWTON:
+            new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
+        else:
+            new = _between(low, high)
         step, value = np.abs(new - value), new
         if np.all(step <= 1e-10 * sigma.min() + 1e-15 * np.abs(value)):
             break
     return np.asarray(value)
+
+
+def _between(low: Floats, high: Floats) -> Floats:
+    """Halve the number of floating-point numbers between two: 64 times leave none."""
+    bits = np.stack([low, high]).view(np.int64)
+    least = np.iinfo(np.int64).min
+    order = np.where(bits < 0, least - bits, bits)
+    middle = (order[0] >> 1) + (order[1] >> 1)
+    return np.where(middle < 0, least - middle, middle).view(np.float64)
 
 
 def read_draws(posterior: Any) -> tuple[Equation, Floats, Floats, Floats]:

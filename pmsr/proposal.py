@@ -1,7 +1,7 @@
 """Normal approximations around the minima (Eqs. 7 and 8), their region and their mixture."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import lgamma, log, pi
 from typing import NamedTuple
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from pmsr.data import Data
 from pmsr.kernels import affine_normal
-from pmsr.multistart import Fit, Minimum, Region
+from pmsr.magnitude import column_lengths, take_out_exponent
+from pmsr.multistart import Fit, FitError, Minimum, Region
 from pmsr.program import evaluate_jacobian
 
 Floats = NDArray[np.float64]
@@ -37,6 +38,8 @@ class Target:
         Lower and upper bound of sigma.
     sigma_power
         k of the prior :math:`\sigma^{-k}`: 0 flat, 1 log-flat.
+    radius_share
+        Factor of the radius of the region.
     """
 
     fit: Fit
@@ -44,6 +47,7 @@ class Target:
     gamma: float
     sigma_bounds: tuple[float, float]
     sigma_power: int
+    radius_share: float = 1.0
 
     @cached_property
     def charts(self) -> tuple["Chart", ...]:
@@ -59,8 +63,49 @@ class Target:
         r"""Where theta is flat, with :math:`R = \sigma_{max} (\sqrt r + 4) / \sqrt\gamma`."""
         rank = self.fit.program.n_parameters
         radius = float(self.sigma_bounds[1] * (np.sqrt(rank) + 4.0) / np.sqrt(self.gamma))
+        radius *= self.radius_share
         centres = tuple(chart.theta for chart in self.charts)
         return Region(centres, tuple(chart.whiten for chart in self.charts), radius)
+
+    @property
+    def halved(self) -> "Target":
+        """The same with half the radius of the region and half the largest sigma.
+
+        Where sigma is known to a factor of two, as its bounds say, only the radius is halved:
+        no sigma would be left.
+        """
+        low, high = self.sigma_bounds
+        if 0.5 * high > low:
+            return replace(self, sigma_bounds=(low, 0.5 * high))
+        return replace(self, radius_share=0.5 * self.radius_share)
+
+    @property
+    def log_misfit(self) -> float:
+        r"""Log of :math:`\mathrm{SSE} / 2\sigma^2` for the largest sigma, at the best minimum."""
+        sse = self.fit.minima[0].sse
+        return log(0.5 * sse) - 2.0 * log(self.sigma_bounds[1]) if sse > 0.0 else -np.inf
+
+    def check_range(self) -> None:
+        """Refuse what floating-point numbers cannot hold, instead of computing without it.
+
+        Raises
+        ------
+        FitError
+            If draws of a parameter would overflow, or lose digits next to zero; or if the least
+            misfit, in units of the largest sigma, is beyond the largest number.
+        """
+        numbers = np.finfo(np.float64)
+        if self.halved.log_misfit > log(numbers.max):
+            raise FitError("too far from the data: its log likelihood is beyond all numbers")
+        for chart in self.charts:
+            # Deviation of each parameter for the least sigma, and its reach for the largest.
+            sizes = column_lengths(chart.B.T)
+            least, most = sizes * self.sigma_bounds[0], sizes * self.region.radius
+            if not (np.all(least > numbers.tiny / numbers.eps) and np.all(most < numbers.max)):
+                raise FitError(
+                    "out of range: a parameter would be below 1e-292 or above 1e308; "
+                    "change the unit of a variable or of the target"
+                )
 
     def inside(self, theta: Floats, fraction: float = 1.0) -> NDArray[np.bool_]:
         """Tell which theta are in the region, or in that of a fraction of its radius.
@@ -112,7 +157,7 @@ class Chart:
     @classmethod
     def at(cls, minimum: Minimum) -> "Chart":
         """Make the chart of a minimum whose Jacobian has full rank."""
-        length = np.linalg.norm(minimum.jacobian, axis=0)
+        length = column_lengths(minimum.jacobian)
         _, s, vt = np.linalg.svd(minimum.jacobian / length, full_matrices=False)
         B = vt.T / s / length[:, None]
         whiten = s[:, None] * vt * length
@@ -317,7 +362,7 @@ class Proposal:
         marginal, square_c, log_det_c = [], np.zeros(0), np.zeros(0)
         if self.roots:
             marginal = [
-                _squares(np.linalg.solve(root, (theta - chart.theta)[:, self.curved].T).T)
+                _squares(_solve(root, (theta - chart.theta)[:, self.curved].T).T)
                 for root, chart in zip(self.roots, charts, strict=True)
             ]
             _, square_c, log_det_c = self._conditional(
@@ -395,6 +440,14 @@ def log_sum_exp(terms: Floats) -> Floats:
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.sum(np.exp(terms - top), axis=0)) + top)
+
+
+def _solve(root: Floats, right: Floats) -> Floats:
+    """Solve for a triangular matrix whose rows may differ by hundreds of orders of magnitude."""
+    scaled, exponents = take_out_exponent(root, axis=1)
+    if np.ptp(exponents) < 256:  # the quotient of two rows, 1e77, is far from being out of range
+        return np.asarray(np.linalg.solve(root, right))
+    return np.asarray(np.linalg.solve(scaled, np.ldexp(right, -exponents[:, None])))
 
 
 def _squares(rows: Floats) -> Floats:

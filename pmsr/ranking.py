@@ -19,6 +19,7 @@ from pmsr.fitted import FittedEquation
 from pmsr.result import Result, library_versions, make_table
 from pmsr.selection import simplest_close
 from pmsr.settings import FINALIST, RandomSeed, Settings, check_settings
+from pmsr.threads import SCREEN
 
 PATIENCE = 1.0  # seconds before a progress bar appears
 
@@ -110,13 +111,15 @@ class _Progress:
         self.done += 1
         if self.bar is None:
             return
-        if not self.bar.live.is_started and time.monotonic() - self.started > PATIENCE:
+        is_due = not self.bar.live.is_started and time.monotonic() - self.started > PATIENCE
+        if is_due and SCREEN.acquire(blocking=False):
             self.bar.start()
         self.bar.update(self.task, completed=self.done, description=escape(text))
 
     def __exit__(self, *_: object) -> None:
         if self.bar is not None and self.bar.live.is_started:
             self.bar.stop()
+            SCREEN.release()
 
 
 def weigh_equations(

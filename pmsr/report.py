@@ -18,6 +18,7 @@ from pmsr.data import Data
 from pmsr.diagnostics import normality, summarise_parameters
 from pmsr.doubts import doubt_failures, doubt_sampling
 from pmsr.expression import Equation
+from pmsr.files import write_file
 from pmsr.grammar import without_quotes
 from pmsr.mathml import name_to_mathml, to_mathml
 from pmsr.notation import plus_minus, typeset
@@ -32,7 +33,6 @@ from pmsr.plots import (
     plot_residuals,
     to_svg,
 )
-from pmsr.storage import write_file
 
 Floats = NDArray[np.float64]
 

@@ -14,10 +14,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.data import Data, check_X
-from pmsr.doubts import doubt_range, doubt_winner, warn
-from pmsr.evidence import Evidence, seed_for, weigh
+from pmsr.doubts import doubt_chance, doubt_columns, doubt_range, doubt_winner, warn
+from pmsr.evidence import Evidence, constant_log_q, seed_for, weigh
 from pmsr.evolution import Evolution
 from pmsr.expression import Equation
+from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
 from pmsr.fitted import FittedEquation, Kind, interval_rows
 from pmsr.mathml import to_mathml
 from pmsr.prediction import check_level, describe_undefined, predict_mixture
@@ -25,9 +26,7 @@ from pmsr.program import evaluate
 from pmsr.selection import group_alike, model_probabilities, pareto_front
 from pmsr.settings import FINALIST, Search, Settings
 from pmsr.storage import (
-    BROKEN,
     damaged,
-    read_count,
     read_data,
     read_draws,
     read_evidence,
@@ -211,8 +210,24 @@ class Result:
         groups = self._alike()
         pooled = [float(sum(self.probabilities[groups.get(k, [])])) for k in range(len(self))]
         is_pooled = any(len(alike) > 1 for alike in groups.values())
-        doubts = doubt_winner(texts, pooled, self.chosen, sensitivity, is_pooled=is_pooled)
-        return doubts + self.best.warnings
+        doubts = doubt_chance(self.best.equation.text, self._lead(), self.n_candidates)
+        doubts += doubt_winner(texts, pooled, self.chosen, sensitivity, is_pooled=is_pooled)
+        used, constant = self.best.used, self.data.constant
+        if self.search is None:
+            # In a comparison the user says what an equation depends on.
+            constant = {name: value for name, value in constant.items() if name in used}
+        return doubts + doubt_columns(constant, used) + self.best.warnings
+
+    def _lead(self) -> float:
+        """Nats by which the best is ahead of every constant; NaN if it is one, or not weighed."""
+        best = self.best
+        if not np.isfinite(best.evidence.log_q) or not best.used:
+            return float("nan")
+        # c0 need not be among the equations: its log q is known in closed form.
+        settings = replace(self.settings, gamma=best.evidence.gamma)
+        constants = [constant_log_q(self.data.y.tobytes(), settings)]
+        constants += [one.evidence.log_q for one in self.equations if not one.used]
+        return best.evidence.log_q - float(np.nanmax(constants))
 
     def _alike(self) -> dict[int, list[int]]:
         """Return the equations that are the same curve, by the most probable of them."""
@@ -448,8 +463,12 @@ def from_evolution(
         return -score, equation.complexity
 
     pairs = sorted(distinct.values(), key=rank)
+    # The search leaves out what does not vary; one copy of the rest is enough for all.
+    selected = {names: data.select(names) for names in {e.variables for e, _ in pairs}}
     fitted = [
-        FittedEquation(_readable(equation), evidence, data, thorough, random_seed)
+        FittedEquation(
+            _readable(equation), evidence, selected[equation.variables], thorough, random_seed
+        )
         for equation, evidence in pairs
     ]
     winner = fitted[0]
@@ -521,37 +540,53 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     data = read_data(header["data"], arrays)
     settings = Settings(**header["settings"])
     search = None if header["search"] is None else Search(**header["search"])
-    seed = read_count(header["random_seed"])
+    seed = as_seed(header["random_seed"])
+    conventional = search is not None and search.fitness == "rmse"
     equations = []
-    for place, record in enumerate(header["equations"]):
-        equation = Equation(record["text"], record["variables"], record["parameters"])
-        p = len(equation.parameters)
-        evidence = read_evidence(record["evidence"], p)
+    for place, record in enumerate(as_list(header["equations"])):
+        variables, parameters = as_list(record["variables"]), as_list(record["parameters"])
+        equation = Equation(as_text(record["text"]), variables, parameters)
+        p, n = len(equation.parameters), len(data.y)
+        evidence = read_evidence(record["evidence"], p, n, conventional=conventional)
         fitted = FittedEquation(equation, evidence, data.select(equation.variables), settings, seed)
         if record["posterior"] is not None:
             # The draws, which were made in another process, take the place of the cached property.
-            fitted.__dict__["draws"] = read_draws(record["posterior"], f"{place}.", arrays, p)
+            fitted.__dict__["draws"] = read_draws(
+                record["posterior"], f"{place}.", arrays, equation.parameters, evidence.gamma
+            )
         equations.append(fitted)
+    _check_alike([fitted.evidence for fitted in equations])
     names = header["names"]
+    n_failed = header.get("n_failed")
     result = Result(
         equations=tuple(equations),
-        names=None if names is None else tuple(map(str, names)),
+        names=None if names is None else tuple(map(as_text, as_list(names))),
         data=data,
         settings=settings,
         search=search,
         random_seed=seed,
-        chosen=read_count(header["chosen"]),
-        history=tuple({str(name): value for name, value in r.items()} for r in header["history"]),
-        n_candidates=read_count(header["n_candidates"]),
-        n_failed=None if header.get("n_failed") is None else read_count(header["n_failed"]),
-        stopped=str(header["stopped"]),
-        versions={str(name): str(value) for name, value in header["versions"].items()},
+        chosen=as_count(header["chosen"]),
+        history=tuple(as_history(header["history"])),
+        n_candidates=as_count(header["n_candidates"]),
+        n_failed=None if n_failed is None else as_count(n_failed),
+        stopped=as_text(header["stopped"]),
+        versions={name: as_text(value) for name, value in header["versions"].items()},
     )
-    if result.names is not None and len(result.names) != len(result):
-        raise ValueError(f"{len(result)} equations have {len(result.names)} names")
+    if result.names is not None and len(set(result.names)) != len(result):
+        raise ValueError(f"{len(result)} equations have the names {', '.join(result.names)}")
     if result.chosen >= len(result):
         raise ValueError(f"equation {result.chosen} of {len(result)} is chosen")
+    if result.n_failed is not None and result.n_failed > result.n_candidates:
+        raise ValueError(f"{result.n_failed} of {result.n_candidates} equations failed")
     return result
+
+
+def _check_alike(evidences: Sequence[Evidence]) -> None:
+    """Refuse evidence that cannot be compared: with several fractions, or several bounds."""
+    gammas = {evidence.gamma for evidence in evidences if np.isfinite(evidence.gamma)}
+    bounds = {evidence.sigma_bounds for evidence in evidences}
+    if len(gammas) > 1 or len(bounds) > 1:
+        raise ValueError("its equations were weighed with different fractions or bounds")
 
 
 def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

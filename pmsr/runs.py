@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pmsr.checkpoint import read_progress
@@ -20,10 +22,20 @@ from pmsr.estimator import (
     parameters_to_json,
 )
 from pmsr.evolution import FINAL_SHARE, Generation
+from pmsr.files import (
+    BROKEN,
+    as_list,
+    as_text,
+    naming,
+    remove_parts,
+    write_file,
+    writing,
+)
 from pmsr.report import write_report
 from pmsr.result import Result, library_versions, load_result
-from pmsr.storage import BROKEN, HEADER, damaged, write_file
-from pmsr.tables import read_table, split_table
+from pmsr.settings import Search
+from pmsr.storage import ARRAYS, HEADER, damaged
+from pmsr.tables import read_table, split_table, to_csv
 
 FORMAT = 1
 KIND = "pmsr run"
@@ -34,6 +46,15 @@ LOG = "pmsr.log"
 REPORT = "report.html"
 EQUATIONS = "equations.csv"
 POSTERIOR = "posterior.nc"
+
+# Every file of a run's folder.
+_OURS = re.compile(
+    "|".join(
+        re.escape(name)
+        for name in (SETTINGS, DATA, CHECKPOINT, LOG, REPORT, EQUATIONS, POSTERIOR, HEADER)
+    )
+    + f"|{ARRAYS.pattern}"
+)
 
 # The estimator's parameters that a run may set; the others belong to the process.
 _CHOSEN = (
@@ -102,17 +123,22 @@ def prepare_folder(path: Path, *, force: bool = False) -> None:
                 "start over with --force."
             )
         read_run(path)  # a settings.json of somebody else is not ours to remove
-        for name in (SETTINGS, DATA, CHECKPOINT, LOG, REPORT, EQUATIONS, POSTERIOR, HEADER):
-            (path / name).unlink(missing_ok=True)
-        for arrays in path.glob("arrays-*.npz"):
-            arrays.unlink()
+        remove_remains(path)
+        for file in list(path.iterdir()):
+            if _OURS.fullmatch(file.name):
+                file.unlink()
     path.mkdir(parents=True, exist_ok=True)
+
+
+def remove_remains(path: Path) -> None:
+    """Remove what a killed run left of files that it was writing."""
+    remove_parts(path, _OURS)
 
 
 def start_run(path: Path, run: Run, X: pd.DataFrame, y: pd.Series) -> None:
     """Write down what a run needs in order to go on if it is killed at any moment."""
-    table = X.assign(**{run.target: y})
-    write_file(path / DATA, table.to_csv(index=False).encode())
+    rows = np.column_stack([X[[*run.features]].to_numpy(np.float64), y.to_numpy(np.float64)])
+    write_file(path / DATA, to_csv([*run.features, run.target], rows.tolist()))
     write_settings(path, run)
     versions = ", ".join(f"{name} {found}" for name, found in library_versions().items())
     write_log(path, f"started: {run.command}")
@@ -128,7 +154,10 @@ def write_settings(path: Path, run: Run) -> None:
 def write_log(path: Path, text: str) -> None:
     """Add a line to the log; a link in its place is not followed."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(path / LOG, flags, 0o644), "a", encoding="utf-8") as file:
+    with (
+        naming(path / LOG),
+        open(os.open(path / LOG, flags, 0o644), "a", encoding="utf-8") as file,
+    ):
         file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(text.split())}\n")
 
 
@@ -148,26 +177,21 @@ def read_run(path: Path) -> Run:
             raise ValueError(f'{SETTINGS} does not say "kind": "{KIND}"')
         if whole.get("format") != FORMAT:
             raise ValueError(f"format {whole.get('format')!r}, this version of pmsr reads {FORMAT}")
-        texts = {name: _text(whole[name]) for name in ("source", "target", "command", "created")}
+        texts = {name: as_text(whole[name]) for name in ("source", "target", "command", "created")}
         parameters = whole["parameters"]
         if parameters is not None:
             parameters = {name: parameters[name] for name in _CHOSEN}
-            parameters_from_json(parameters)
-        features = tuple(map(_text, whole["features"]))
+            chosen = parameters_from_json(parameters)
+            Search(**{name: chosen[name] for name in _CHOSEN if hasattr(Search, name)})
+        features = tuple(map(as_text, as_list(whole["features"])))
         return Run(**texts, features=features, parameters=parameters)
     except BROKEN as error:
         raise damaged(path, error) from None
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"expected text, got {value!r}")
-    return value
-
-
 def read_run_data(path: Path, run: Run) -> tuple[pd.DataFrame, pd.Series]:
     """Read the folder's own copy of the data."""
-    table = read_table(path / DATA, separator=",")
+    table = read_table(path / DATA, own_names=[*run.features, run.target])
     return split_table(table, run.target, run.features, str(path / DATA))
 
 
@@ -245,14 +269,13 @@ def write_result(
     table = result.table.copy()
     if result.names is None:
         table.index = pd.RangeIndex(1, len(table) + 1, name="rank")
-    write_file(path / EQUATIONS, table.to_csv().encode())
+    names = [str(table.index.name), *map(str, table.columns)]
+    write_file(path / EQUATIONS, to_csv(names, table.itertuples(name=None)))
     with suppress(ValueError):  # weighed, but not sampled
-        temporary = path / (POSTERIOR + ".part")
-        temporary.unlink(missing_ok=True)
         # Any: InferenceData or DataTree, both of which know how to write themselves.
         posterior: Any = result.best.posterior
-        posterior.to_netcdf(temporary, engine="h5netcdf")
-        temporary.replace(path / POSTERIOR)
+        with writing(path / POSTERIOR) as part:
+            posterior.to_netcdf(part, engine="h5netcdf")
     if report:
         notes = []
         if result.stopped == "interrupted":

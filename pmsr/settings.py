@@ -15,6 +15,20 @@ RandomSeed: TypeAlias = int | np.random.Generator | None
 # Below this many particles an effective sample size of 100, which the sampler holds itself to, is
 # out of reach.
 _MIN_PARTICLES = 100
+# What is far beyond use and would only fill the memory. A column of so many draws takes 80 MB, and
+# log q is then known to less than a thousandth of a nat.
+_MAX_DRAWS = 10_000_000
+# Each takes as long as the first; so many make the standard error a hundredth of the first's.
+_MAX_REPLICATES = 10_000
+# Starts go down together: with 1000 observations their residuals take 80 MB.
+_MAX_MULTISTARTS = 10_000
+# Targets go up to 1e100; the square of the region's radius, some ten times the largest sigma, must
+# be a number.
+_MAX_SIGMA = 1e30
+# An equation has at most 10,000 characters, and so nodes.
+_MAX_COMPLEXITY = 10_000
+_MAX_ROWS = 100_000_000  # of all graphs of a population: 1.2 GB
+_MAX_COUNT = 2**53  # what floats, and so JSON in other languages, can count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,19 +95,19 @@ class Settings:
         _check_choice("noise", self.noise, ("gaussian",))
         self._set("gamma", _check_gamma(self.gamma))
         for name in ("sigma_max", "sigma_min"):
-            self._set(name, _check_positive(name, getattr(self, name)))
+            self._set(name, _check_sigma(name, getattr(self, name)))
         if self.sigma_min >= self.sigma_max:
             raise ValueError(
                 f"sigma_min must be below sigma_max, got {self.sigma_min!r} and "
                 f"{self.sigma_max!r}. Both are multiples of the standard deviation of the target."
             )
-        for name, least in (
-            ("n_draws", _MIN_PARTICLES),
-            ("n_particles", _MIN_PARTICLES),
-            ("n_multistarts", 1),
-            ("n_replicates", 1),
+        for name, least, most in (
+            ("n_draws", _MIN_PARTICLES, _MAX_DRAWS),
+            ("n_particles", _MIN_PARTICLES, _MAX_DRAWS),
+            ("n_multistarts", 1, _MAX_MULTISTARTS),
+            ("n_replicates", 1, _MAX_REPLICATES),
         ):
-            self._set(name, _check_count(name, getattr(self, name), least))
+            self._set(name, _check_count(name, getattr(self, name), least, most))
         if self.n_particles > self.n_draws:
             raise ValueError(
                 f"n_particles must be at most n_draws, got {self.n_particles} and {self.n_draws}. "
@@ -207,7 +221,14 @@ def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 
 def _is_number(value: object) -> TypeGuard[Real]:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Tell whether this is a number that a float can hold: not True, not 10**400."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def _check_gamma(gamma: object) -> float | str:
@@ -218,27 +239,47 @@ def _check_gamma(gamma: object) -> float | str:
             )
         return gamma
     if not _is_number(gamma) or not 0 < float(gamma) < 1:
-        raise ValueError(f'gamma must be in (0, 1), got {gamma!r}. Use "paper" for 1/sqrt(n).')
+        got = _shortened(gamma)
+        raise ValueError(f'gamma must be in (0, 1), got {got}. Use "paper" for 1/sqrt(n).')
     return float(gamma)
 
 
-def _check_positive(name: str, value: object) -> float:
-    if not _is_number(value) or not 0 < float(value) < math.inf:
+def _check_sigma(name: str, value: object) -> float:
+    if not _is_number(value) or not 0 < float(value) <= _MAX_SIGMA:
+        is_large = _is_number(value) and _MAX_SIGMA < float(value) < math.inf
+        limit = f" of at most {_MAX_SIGMA:g}" if is_large else ""
         raise ValueError(
-            f"{name} must be a positive number, got {value!r}. It is a multiple of the standard "
-            f"deviation of the target; the default is {getattr(Settings, name)!r}."
+            f"{name} must be a positive number{limit}, got {_shortened(value)}. It is a multiple "
+            "of the standard deviation of the target; the default is "
+            f"{getattr(Settings, name)!r}."
         )
     return float(value)
 
 
-def _check_count(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+def _check_count(name: str, value: object, least: int, most: int = _MAX_COUNT) -> int:
+    whole = None if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
+    if whole is None or not least <= whole <= most:
         default = getattr(Settings, name) if hasattr(Settings, name) else getattr(Search, name)
+        limit = f" and at most {most:,}" if whole is not None and whole > most else ""
         raise ValueError(
-            f"{name} must be an integer of at least {least}, got {value!r}. "
+            f"{name} must be an integer of at least {least}{limit}, got {_shortened(value)}. "
             f"The default is {default}."
         )
-    return int(value)
+    return whole
+
+
+def _shortened(value: object) -> str:
+    """Write a value for an error; Python itself refuses to write integers of thousands of digits.
+
+    Examples
+    --------
+    >>> _shortened(7), _shortened(10**5000)
+    ('7', 'an integer of 16610 bits')
+    """
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"an integer of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"
 
 
 def check_settings(settings: object, default: Settings) -> Settings:
@@ -336,32 +377,46 @@ class Search:
     def __post_init__(self) -> None:
         # Users may hand over anything: the types above are a promise, not a fact.
         operators: object = self.operators
-        if isinstance(operators, str) or not isinstance(operators, Iterable):
+        is_list = isinstance(operators, Iterable) and not isinstance(operators, str)
+        names = tuple(self.operators) if is_list else ()
+        if not is_list or not all(isinstance(name, str) for name in names):
             raise ValueError(
                 f'operators must be a sequence of names, got {operators!r}. Use ("+", "*", "sqrt").'
             )
-        object.__setattr__(self, "operators", tuple(operators))
+        object.__setattr__(self, "operators", names)
         _check_choice("fitness", self.fitness, ("evidence", "rmse"))
         size: object = self.population_size
-        if not isinstance(size, Integral) or size < 4 or size % 2:
-            raise ValueError(f"population_size must be even and at least 4, got {size!r}.")
+        if isinstance(size, bool) or not isinstance(size, Integral) or size < 4 or size % 2:
+            raise ValueError(
+                f"population_size must be even and at least 4, got {_shortened(size)}."
+            )
         object.__setattr__(self, "population_size", int(size))
         for name in ("p_crossover", "p_mutation"):
             share = getattr(self, name)
             if not _is_number(share) or not 0.0 <= float(share) <= 1.0:
-                raise ValueError(f"{name} must be in [0, 1], got {share!r}.")
-        for name, least in (
-            ("generations", 0),
-            ("max_complexity", 3),
-            ("n_finalists", 1),
-            ("max_evaluations", 1),
-            ("patience", 1),
-            ("max_parameters", 0),
-            ("refresh", 1),
+                raise ValueError(f"{name} must be in [0, 1], got {_shortened(share)}.")
+        for name in ("variable_exponents", "nested_functions", "share_parameters"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+        for name, least, most in (
+            ("generations", 0, _MAX_COUNT),
+            ("max_complexity", 3, _MAX_COMPLEXITY),
+            ("n_finalists", 1, _MAX_COUNT),
+            ("max_evaluations", 1, _MAX_COUNT),
+            ("patience", 1, _MAX_COUNT),
+            ("max_parameters", 0, _MAX_COUNT),
+            ("refresh", 1, _MAX_COUNT),
         ):
             value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _check_count(name, value, least))
+            if value is not None or name in ("generations", "max_complexity", "n_finalists"):
+                object.__setattr__(self, name, _check_count(name, value, least, most))
+        if self.population_size * self.max_complexity > _MAX_ROWS:
+            raise ValueError(
+                f"population_size times max_complexity must be at most {_MAX_ROWS:,}, got "
+                f"{_shortened(self.population_size)} times {self.max_complexity}. Such a "
+                "population does not fit into memory: make it smaller."
+            )
         limit: object = self.max_time
         if limit is not None and not (_is_number(limit) and float(limit) > 0):
-            raise ValueError(f"max_time must be positive, got {limit!r}. It is in seconds.")
+            got = _shortened(limit)
+            raise ValueError(f"max_time must be positive, got {got}. It is in seconds.")

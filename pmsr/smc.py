@@ -11,6 +11,7 @@ from scipy.special import softmax
 
 from pmsr.model import make_template
 from pmsr.proposal import Draws, Proposal, Target, log_sum_exp
+from pmsr.threads import ONE_AT_A_TIME
 
 Floats = NDArray[np.float64]
 
@@ -20,6 +21,7 @@ MAX_GROWTH = 8  # how many times n_draws may be drawn before a bridge is built i
 SEARCH_GROWTH = 4  # the same where there is no bridge
 MAX_STAGES = 200
 MAX_SWEEPS = 8  # of moves in one stage
+MAX_ROUNDING = 0.01  # nats: of log likelihoods, which are wanted to a few hundredths
 MIN_MOVED = 0.9  # share of the particles that must have moved before a stage ends
 
 _PARTICLE_ARRAYS = ("theta", "log_sigma", "log_g", "part", "log_prior", "log_likelihood")
@@ -52,6 +54,9 @@ class FractionalKernel(SMC_KERNEL):
         :math:`\log Z(\gamma)` and, at the end, :math:`\log Z(1)`.
     log_q_variance
         Estimated variance of their difference.
+    half_shares, half_ess
+        Share of the particles at gamma and at 1 that halved bounds would leave, and the least
+        effective number of those.
     covered
         Whether the draws from the proposal cover both ends of the path: then the variance is to
         be trusted.
@@ -113,6 +118,7 @@ class FractionalKernel(SMC_KERNEL):
         self.ess = np.inf
         self.covered = True
         self.half_shares: dict[float, float] = {}
+        self.half_ess = np.inf
         self.stages: list[dict[str, float]] = []
         self._bridge = 0.0  # t: how much of the way from the proposal to gamma is done
         self._limited = False
@@ -233,8 +239,11 @@ class FractionalKernel(SMC_KERNEL):
     def _share_in_half(self) -> float:
         """Share of the weighted particles that would survive if R and sigma_max were halved."""
         half = self.target.inside(self.theta, 0.5)
-        half &= self.log_sigma <= np.log(0.5 * self.target.sigma_bounds[1])
-        return float(np.exp(self.log_weights[half]).sum())
+        half &= self.log_sigma <= np.log(self.target.halved.sigma_bounds[1])
+        survivors = self.log_weights[half]
+        ess = effective_sample_size(survivors) if len(survivors) else 0.0
+        self.half_ess = min(self.half_ess, ess)
+        return float(np.exp(survivors).sum())
 
     def resample(self) -> None:
         """Resample to equal weights, unless the whole set goes on."""
@@ -325,7 +334,9 @@ class FractionalKernel(SMC_KERNEL):
         of_sigma = -n * middle - 0.5 * chart.sse * np.exp(-2.0 * middle)
         expected = float(share @ of_sigma) - 0.5 * p - 0.5 * n * np.log(2.0 * np.pi)
         alive = self.log_weights > -np.inf
-        mean = float(np.exp(self.log_weights[alive]) @ self.log_likelihood[alive])
+        # From the largest: weights of likelihoods of -1e9 add up to 1 only within 1e-6.
+        top = float(self.log_likelihood[alive].max())
+        mean = top + float(np.exp(self.log_weights[alive]) @ (self.log_likelihood[alive] - top))
         if not mean > expected - 10.0 - 3.0 * (p + 1):
             raise FloatingPointError(
                 f"unreliable: the particles' mean log likelihood is {mean:.4g} instead of about "
@@ -351,7 +362,8 @@ class FractionalKernel(SMC_KERNEL):
         transform = self.model.rvs_to_transforms[sigma_rv]
         sigma = np.exp(self.log_sigma)
         if transform is not None:
-            sigma = transform.forward(sigma, *sigma_rv.owner.inputs).eval()
+            with ONE_AT_A_TIME:
+                sigma = transform.forward(sigma, *sigma_rv.owner.inputs).eval()
         theta = self.target.fit.full_theta(self.theta)
         return np.column_stack([theta, sigma])
 
@@ -384,6 +396,7 @@ def run_kernel(
     thorough
         Whether to bridge where more draws do not cover the target either.
     """
+    _check_rounding(target)
     kernel = copy(_prototype(target))
     kernel.target, kernel.draws, kernel.n_draws = target, n_particles, n_draws
     kernel.thorough = thorough
@@ -397,6 +410,17 @@ def run_kernel(
     return kernel
 
 
+def _check_rounding(target: Target) -> None:
+    """Refuse an equation so far from the data that weights would be made of rounding errors."""
+    # Of the misfit itself, and of log sigma, of which it is an exponential function.
+    ulps = 1.0 + 2.0 * abs(np.log(target.sigma_bounds[1]))
+    if target.log_misfit + np.log(ulps * np.finfo(np.float64).eps) > np.log(MAX_ROUNDING):
+        raise FloatingPointError(
+            "too far from the data: at the largest noise level its log likelihood is "
+            f"-{np.exp(target.log_misfit):.2g}, with rounding errors as large as what matters"
+        )
+
+
 _prototypes: dict[int, FractionalKernel] = {}
 
 
@@ -404,8 +428,10 @@ def _prototype(target: Target) -> FractionalKernel:
     """One kernel for each number of parameters, to be copied: PyMC's constructor compiles."""
     n_parameters = target.fit.program.n_parameters
     if n_parameters not in _prototypes:
-        model = make_template(n_parameters).model
-        _prototypes[n_parameters] = FractionalKernel(model=model, target=target)
+        with ONE_AT_A_TIME:
+            if n_parameters not in _prototypes:
+                model = make_template(n_parameters).model
+                _prototypes[n_parameters] = FractionalKernel(model=model, target=target)
     return _prototypes[n_parameters]
 
 

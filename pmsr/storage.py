@@ -3,43 +3,35 @@
 import io
 import json
 import math
-import os
 import re
-import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Any
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.data import Data, make_data
 from pmsr.evidence import Evidence
+from pmsr.files import (
+    BROKEN,
+    as_count,
+    as_list,
+    as_number,
+    as_text,
+    read_arrays,
+    reason,
+    write_file,
+)
 from pmsr.posterior import CHAIN_STATS, STAGE_STATS, Draws
 
 FORMAT = 1
 KIND = "pmsr result"
 HEADER = "result.json"
-_ARRAYS = re.compile(r"arrays-([0-9a-f]{32})\.npz")
-# What reading a file that somebody tampered with can raise.
-BROKEN = (
-    OSError,
-    ValueError,  # JSON and Unicode errors are ValueErrors
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    BadZipFile,
-    EOFError,
-    MemoryError,
-    NotImplementedError,
-    RecursionError,
-    RuntimeError,
-    zlib.error,
-)
+ARRAYS = re.compile(r"arrays-([0-9a-f]{32})\.npz")
 
 
 # Any: values of JSON.
@@ -89,23 +81,19 @@ def write_folder(
     }
     np.savez(buffer, **contents)
     name = f"arrays-{_digest(buffer.getvalue())}.npz"
+    is_known = (path / name).exists()
     write_file(path / name, buffer.getvalue())
     whole = {"kind": KIND, "format": FORMAT, "arrays": name, **header}
-    write_file(path / HEADER, json.dumps(whole, indent=1, ensure_ascii=False).encode())
+    try:
+        write_file(path / HEADER, json.dumps(whole, indent=1, ensure_ascii=False).encode())
+    except BaseException:
+        # Nothing refers to the new arrays; perhaps they are what has filled the disk.
+        if not is_known:
+            (path / name).unlink(missing_ok=True)
+        raise
     for old in path.iterdir():
-        if _ARRAYS.fullmatch(old.name) and old.name != name:
+        if ARRAYS.fullmatch(old.name) and old.name != name:
             old.unlink()
-
-
-def write_file(path: Path, contents: bytes) -> None:
-    """Write a file in a single step; a crash leaves the old one, and links are not followed."""
-    temporary = path.with_name(path.name + ".part")
-    temporary.unlink(missing_ok=True)
-    with temporary.open("xb") as file:
-        file.write(contents)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
@@ -141,40 +129,22 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[np.
 
 
 def _read_arrays(path: Path, name: object) -> dict[str, NDArray[np.float64]]:
-    match = _ARRAYS.fullmatch(name) if isinstance(name, str) else None
+    match = ARRAYS.fullmatch(name) if isinstance(name, str) else None
     if match is None:
         raise ValueError(f"{name!r} is not the name of a file of arrays")
     contents = (path / match[0]).read_bytes()
     if _digest(contents) != match[1]:
         raise ValueError(f"{match[0]} is not the file that was written")
-    arrays = {}
-    with ZipFile(io.BytesIO(contents)) as archive:
-        for member in archive.infolist():
-            # Ours are stored as they are: nothing can unfold to more than the file itself.
-            if member.compress_type != ZIP_STORED or member.file_size > len(contents):
-                raise ValueError(f"{match[0]} is compressed")
-            with archive.open(member) as stream:
-                arrays[member.filename.removesuffix(".npy")] = _read_floats(stream)
+    # Ours are stored as they are: nothing can unfold to more than the file itself.
+    arrays = read_arrays(contents, max_ratio=1.0)
+    if any(values.dtype != np.float64 for values in arrays.values()):
+        raise ValueError(f"{match[0]} holds other things than floats")
     return arrays
-
-
-def _read_floats(stream: IO[bytes]) -> NDArray[np.float64]:
-    """Read one array in NumPy's format. Unlike ``np.load`` it allocates what is there, at most."""
-    if np.lib.format.read_magic(stream) != (1, 0):
-        raise ValueError("expected version 1.0 of NumPy's format")
-    shape, in_columns, dtype = np.lib.format.read_array_header_1_0(stream)
-    contents = stream.read()
-    if dtype != np.float64 or in_columns or 8 * math.prod(shape) != len(contents):
-        raise ValueError(f"expected floats, got {dtype} of shape {shape} in {len(contents)} bytes")
-    return np.frombuffer(contents, dtype=np.float64).reshape(shape).copy()
 
 
 def damaged(path: str | Path, error: Exception) -> ValueError:
     """Return the error that says why a saved result cannot be used."""
-    reason = str(error) or type(error).__name__
-    if isinstance(error, KeyError):
-        reason = f"{reason} is missing"
-    return ValueError(f"{path} is damaged, or is not a result of pmsr: {reason}.")
+    return ValueError(f"{path} is damaged, or is not a result of pmsr: {reason(error)}.")
 
 
 def _digest(contents: bytes) -> str:
@@ -186,18 +156,63 @@ def record_evidence(evidence: Evidence) -> dict[str, Any]:
     return {**asdict(evidence), "theta": evidence.theta.tolist()}
 
 
-def read_evidence(record: Mapping[str, Any], n_parameters: int) -> Evidence:
-    """Return the evidence of an equation with this many parameters."""
-    low, high = record["sigma_bounds"]
+def read_evidence(
+    record: Mapping[str, Any], n_parameters: int, n_points: int, *, conventional: bool
+) -> Evidence:
+    """Return the evidence of an equation, all of whose parts are what `weigh` can say.
+
+    Parameters
+    ----------
+    record
+        From `record_evidence`.
+    n_parameters, n_points
+        Of the equation and of the data.
+    conventional
+        Whether a search by error found it, whose ``log_q`` and ``gamma`` may be NaN.
+    """
+    low, high = map(as_number, as_list(record["sigma_bounds"]))
     failure = record["failure"]
-    return Evidence(
-        **{name: float(record[name]) for name in _EVIDENCE_FLOATS},
-        sigma_bounds=(float(low), float(high)),
-        n_parameters=read_count(record["n_parameters"]),
-        rank=read_count(record["rank"]),
-        theta=_check_shape(np.array(record["theta"], dtype=np.float64), (n_parameters,)),
-        failure=None if failure is None else str(failure),
+    evidence = Evidence(
+        **{name: as_number(record[name]) for name in _EVIDENCE_FLOATS},
+        sigma_bounds=(low, high),
+        n_parameters=as_count(record["n_parameters"]),
+        rank=as_count(record["rank"]),
+        theta=np.array([as_number(value) for value in as_list(record["theta"])], dtype=np.float64),
+        failure=None if failure is None else as_text(failure),
     )
+    wrong = _find_wrong(evidence, n_parameters, n_points, conventional)
+    if wrong is not None:
+        raise ValueError(f"an equation has {wrong} = {getattr(evidence, wrong)!r}")
+    return evidence
+
+
+def _find_wrong(e: Evidence, n_parameters: int, n_points: int, conventional: bool) -> str | None:
+    """Name a part of the evidence that cannot be; None if all can."""
+    has_failed = e.failure is not None
+    is_weighed = math.isfinite(e.log_q)
+    # Spellings of an equation that was weighed before have no best fit of their own: all NaN.
+    fitted = np.isfinite(e.theta).all() or np.isnan(e.theta).all()
+    integrals = (e.log_z, e.log_z_gamma)
+    # A search that is content with an estimate does not compute them.
+    agree = all(map(math.isnan, integrals)) or (
+        is_weighed and math.isclose(e.log_z - e.log_z_gamma, e.log_q, abs_tol=1e-6, rel_tol=1e-6)
+    )
+    right = {
+        "failure": e.failure != "",
+        "log_q": (is_weighed and not has_failed)
+        or (e.log_q == -math.inf and has_failed)
+        or (math.isnan(e.log_q) and conventional),
+        "log_q_se": 0.0 <= e.log_q_se < math.inf,
+        "log_z": agree,
+        "gamma": 0.0 < e.gamma < 1.0 or (math.isnan(e.gamma) and math.isnan(e.log_q)),
+        "sigma_bounds": 0.0 < e.sigma_bounds[0] < e.sigma_bounds[1] < math.inf,
+        "n_parameters": e.n_parameters == n_parameters,
+        "rank": e.rank <= min(n_parameters, n_points),
+        "theta": e.theta.shape == (n_parameters,) and fitted,
+        "rmse": 0.0 <= e.rmse < math.inf or (e.rmse == math.inf and has_failed),
+        "pareto_k": not math.isnan(e.pareto_k),
+    }
+    return next((name for name, is_right in right.items() if not is_right), None)
 
 
 _EVIDENCE_FLOATS = (
@@ -221,26 +236,38 @@ def record_draws(draws: Draws, prefix: str) -> tuple[dict[str, Any], dict[str, N
 
 
 def read_draws(
-    record: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]], n_parameters: int
+    record: Mapping[str, Any],
+    prefix: str,
+    arrays: Mapping[str, NDArray[Any]],
+    parameters: Sequence[str],
+    gamma: float,
 ) -> Draws:
-    """Return the draws of an equation with this many parameters."""
+    """Return the draws of an equation with these parameters, weighed with this gamma."""
     sigma = arrays[prefix + "sigma"]
     chains, draws = sigma.shape
     stages = arrays[prefix + STAGE_STATS[0]].shape[1]
-    shapes = {"theta": (chains, draws, n_parameters), "sigma": (chains, draws)}
-    shapes |= {"theta_map": (n_parameters,)}
+    shapes = {"theta": (chains, draws, len(parameters)), "sigma": (chains, draws)}
+    shapes |= {"theta_map": (len(parameters),)}
     shapes |= {name: (chains, stages) for name in STAGE_STATS}
     shapes |= {name: (chains,) for name in CHAIN_STATS}
     checked = {name: _check_shape(arrays[prefix + name], shape) for name, shape in shapes.items()}
-    if sigma.size == 0 or not (sigma > 0.0).all() or not np.isfinite(checked["theta"]).all():
+    finite = all(np.isfinite(checked[name]).all() for name in ("theta", "sigma", "theta_map"))
+    if sigma.size == 0 or not finite or not (sigma > 0.0).all():
         raise ValueError("draws must be finite, and those of sigma positive")
+    held = {name: as_number(value) for name, value in record["held"].items()}
+    if not set(held) <= set(parameters) or not all(map(math.isfinite, held.values())):
+        raise ValueError(f"the parameters {held!r} cannot be held")
+    # A conventional search has no gamma of its own, but its posterior has.
+    own = as_number(record["gamma"])
+    if not 0.0 < own < 1.0 or own != (own if math.isnan(gamma) else gamma):
+        raise ValueError(f"draws at gamma = {own!r} of an equation weighed at {gamma!r}")
     return Draws(
         theta=checked["theta"],
         sigma=checked["sigma"],
         theta_map=checked["theta_map"],
-        gamma=float(record["gamma"]),
-        held={str(name): float(value) for name, value in record["held"].items()},
-        reasons=tuple(map(str, record["reasons"])),
+        gamma=own,
+        held=held,
+        reasons=tuple(map(as_text, as_list(record["reasons"]))),
         stats={name: checked[name] for name in (*STAGE_STATS, *CHAIN_STATS)},
     )
 
@@ -248,15 +275,8 @@ def read_draws(
 def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Data:
     """Return the data that a result explains."""
     y = _check_shape(arrays["y"], arrays["y"].shape[:1])
-    data = make_data(arrays["X"], y, names=record["names"])
-    return Data(X=data.X, y=data.y, names=data.names, target=str(record["target"]))
-
-
-def read_count(value: object) -> int:
-    """Return a whole number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"expected a whole number, got {value!r}")
-    return value
+    target = pd.Series(y, name=as_text(record["target"]))
+    return make_data(arrays["X"], target, names=as_list(record["names"]))
 
 
 def _check_shape(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:

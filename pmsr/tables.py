@@ -2,15 +2,18 @@
 
 import csv
 import io
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 
 from pmsr.data import suggest
+from pmsr.files import reason
 
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
@@ -24,9 +27,19 @@ MISSING = (
     "none",
     "#n/a",
 )  # how programs write that nothing is there
+# A small file can claim to be a large table, and would fill the memory.
+MAX_RATIO = 100  # what an Excel file may unfold to, times its size; also Apache POI's limit
+MAX_ROWS = 1_048_576  # of a sheet, Excel's own limit
+MAX_VALUES = 100_000_000  # of a Parquet file, which as floats take 800 MB
+MOSTLY_EMPTY, MANY_CELLS = 10, 1_000_000  # times as many cells as are filled; harmless below
+# What makes a spreadsheet take text for a formula, and execute it: OWASP's list, and the wide forms
+# of these signs. Where another separator is usual, a part of our cell is a cell.
+_FORMULA = "(?='*[=+\\-@\\t\\r\\n\uff1d\uff0b\uff0d\uff20])"
+_UNGUARDED = re.compile("(^|[,;\\t\\r\\n])" + _FORMULA)
+_GUARDED = re.compile("(^|[,;\\t\\r\\n])'" + _FORMULA)
 
 
-def read_table(path: str | Path, *, separator: str | None = None) -> pd.DataFrame:
+def read_table(path: str | Path, *, own_names: Sequence[str] | None = None) -> pd.DataFrame:
     """Read a file with names in its first row; values stay as they are.
 
     Parameters
@@ -34,14 +47,14 @@ def read_table(path: str | Path, *, separator: str | None = None) -> pd.DataFram
     path
         Text in UTF-8 (.csv, .tsv, .txt), .parquet, or the first sheet of .xlsx. Text may be
         separated by commas, tabs or semicolons; with semicolons, decimal commas are understood.
-    separator
-        Of text; None finds it in the first line.
+    own_names
+        Names of the columns of a file that `to_csv` wrote, and which must be as it was written.
 
     Returns
     -------
     DataFrame
-        Columns under their names in the file, spaces and all; names may be repeated or blank,
-        which `choose_columns` refuses where it matters.
+        Columns under their names in the file; names may be repeated or blank, which
+        `choose_columns` refuses where it matters.
 
     Raises
     ------
@@ -58,12 +71,14 @@ def read_table(path: str | Path, *, separator: str | None = None) -> pd.DataFram
     with path.open("rb"):  # a file that is not there is no table that is broken
         pass
     try:
-        if kind in TEXT:
-            table = _read_text(path, "\t" if kind == ".tsv" else separator)
+        if own_names is not None:
+            table = _read_own_text(path, own_names)
+        elif kind in TEXT:
+            table = _read_text(path, "\t" if kind == ".tsv" else None)
         elif kind in PARQUET:
-            table = pd.read_parquet(path)
+            table = _read_parquet(path)
         else:
-            table = _with_header(pd.read_excel(path, header=None))
+            table = _read_excel(path)
     except ImportError:
         raise ValueError(
             f'{path}: a library for {kind} files is missing. Install it with pip install "pmsr'
@@ -73,51 +88,205 @@ def read_table(path: str | Path, *, separator: str | None = None) -> pd.DataFram
         raise ValueError(f"{path}: the text is not UTF-8. Save it as CSV in UTF-8.") from None
     # Readers of broken files raise what they like: zip, XML and Arrow errors among them.
     except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{path}: not a table that can be read: {reason}") from None
+        raise ValueError(f"{path}: not a table that can be read: {reason(error)}") from None
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise ValueError(f"{path}: no rows below the names of the columns.")
     return table
 
 
 def _read_text(path: Path, separator: str | None) -> pd.DataFrame:
-    text = path.read_text(encoding="utf-8-sig")
+    text = path.read_bytes().decode("utf-8-sig")
     if not text.strip():
         raise ValueError("the file is empty")
     first = text.lstrip("\r\n").splitlines()[0]
+    # By whatever they are separated: a decimal comma is no reason to lose a row.
+    _check_header([cell.strip(' "') for cell in re.split(r"[,;\t]", first)])
     separator = separator or max(",;\t", key=first.count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row]
-    longest = max(map(len, rows))
-    if longest > len(rows[0]):
-        raise ValueError(f"{len(rows[0])} names of columns, but a row with {longest} values")
-    comma = separator == ";" and re.search(r"(^|;)\s*[+-]?\d+,\d", text, re.MULTILINE) is not None
+    comma = separator == ";" and re.search(r"(^|[;\r\n])[ \t]*[+-]?\d+,\d", text) is not None
+    names, table = _parse_text(text, separator, comma)
+    table.columns = pd.Index([unguarded(name.strip()) for name in names])
+    return table
+
+
+def _read_own_text(path: Path, names: Sequence[str]) -> pd.DataFrame:
+    """Read a file of pmsr's: its names are known, and may be anything."""
+    found, table = _parse_text(path.read_bytes().decode("utf-8"), ",", comma=False)
+    if found != [guarded(name) for name in names]:
+        raise ValueError("its columns are not those that pmsr wrote")
+    table.columns = pd.Index(names)
+    return table
+
+
+def _parse_text(text: str, separator: str, comma: bool) -> tuple[list[str], pd.DataFrame]:
+    """Return the first row of a text, and a table of the others without names."""
+    lines = io.StringIO(text, newline="")
+    rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+    longest = max(map(len, rows), default=0)
+    if not rows or longest > len(rows[0]):
+        n_names = len(rows[0]) if rows else 0
+        raise ValueError(f"{n_names} names of columns, but a row with {longest} values")
+    _check_filled(len(rows), longest, sum(map(len, rows)))
     cells = zip(*(row + [""] * (longest - len(row)) for row in rows[1:]), strict=True)
     # Not by pandas, which would rename columns that share a name, and may lose the last digit.
     table = pd.DataFrame({place: _to_column(column, comma) for place, column in enumerate(cells)})
-    table = table.reindex(columns=range(longest))
-    table.columns = pd.Index([name.strip() for name in rows[0]])
-    return table
+    return rows[0], table.reindex(columns=range(longest))
+
+
+def _check_filled(n_rows: int, n_columns: int, n_filled: int) -> None:
+    """Refuse what is all but empty: a few cells far apart would fill the memory."""
+    n_cells = n_rows * n_columns
+    if n_cells > MANY_CELLS and n_cells > MOSTLY_EMPTY * n_filled:
+        raise ValueError(f"{n_rows:,} rows and {n_columns:,} columns with only {n_filled:,} values")
 
 
 def _to_column(cells: Sequence[str], comma: bool) -> "pd.Series[Any]":
     """Turn text into numbers, if all of it are numbers; what is missing is None."""
     stripped = [None if cell.strip().lower() in MISSING else cell.strip() for cell in cells]
     try:
-        numbers = [
-            None if cell is None else float(cell.replace(",", ".") if comma else cell)
-            for cell in stripped
-        ]
+        numbers = [None if cell is None else _to_float(cell, comma) for cell in stripped]
     except ValueError:
         return pd.Series(stripped, dtype=object)
     return pd.Series(numbers, dtype=np.float64)
 
 
-def _with_header(table: pd.DataFrame) -> pd.DataFrame:
-    """Take the names from the first row, which pandas would rename where they are repeated."""
-    names = ["" if pd.isna(name) else str(name).strip() for name in table.iloc[0]]
-    table = table.iloc[1:].reset_index(drop=True).infer_objects()
-    table.columns = pd.Index(names)
+def _to_float(cell: str, comma: bool) -> float:
+    if "_" in cell:  # 1_000 is a number for Python only
+        raise ValueError
+    return float(cell.replace(",", ".") if comma else cell)
+
+
+def _check_header(names: Sequence[str]) -> None:
+    """Refuse names that are all numbers: they are the first row of the data, which would be lost.
+
+    Examples
+    --------
+    >>> _check_header(["wavelength", "400", "410"])
+    >>> _check_header(["1.5", "2"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: its first row holds numbers, '1.5' and so on, where the names of the columns are...
+    """
+    told = [name for name in names if name.lower() not in MISSING]
+    if told and all(map(_is_like_a_number, told)):
+        raise ValueError(
+            f"its first row holds numbers, {told[0]!r} and so on, where the names of the columns "
+            "are expected. Put a row of names above it; if these are names, add a letter to one."
+        )
+
+
+def _is_like_a_number(name: str) -> bool:
+    try:
+        _to_float(name, comma=False)
+    except ValueError:
+        return False
+    return any(map(str.isdigit, name))  # inf is a name
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    from pyarrow.parquet import ParquetFile  # only where there is such a file
+
+    with ParquetFile(path) as file:
+        n_rows, n_columns = file.metadata.num_rows, file.metadata.num_columns
+    if n_rows * n_columns > MAX_VALUES:
+        raise ValueError(
+            f"{n_rows:,} rows of {n_columns:,} columns are more than {MAX_VALUES:,} values; take "
+            "fewer rows"
+        )
+    return pd.read_parquet(path)
+
+
+def _read_excel(path: Path) -> pd.DataFrame:
+    """Read the first sheet, not by pandas, which makes room for every cell that could be there."""
+    from openpyxl import load_workbook  # only where there is such a file
+
+    with ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > MAX_RATIO * path.stat().st_size:
+        raise ValueError(f"it unfolds to {size:,} bytes, more than a table does")
+    book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
+    try:
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # what the file says of its size need not be true
+        rows: list[list[object]] = []
+        for row in sheet.iter_rows(values_only=True):
+            rows.append(_without_trailing([_to_cell(value) for value in row]))
+            if len(rows) > MAX_ROWS:
+                raise ValueError(f"more than {MAX_ROWS:,} rows")
+    finally:
+        book.close()
+    while rows and not rows[-1]:
+        rows.pop()
+    start = next((place for place, row in enumerate(rows) if row), 0)
+    rows = rows[start:]
+    if not rows:
+        raise ValueError("the sheet is empty")
+    longest = max(map(len, rows))
+    _check_filled(len(rows), longest, sum(map(len, rows)))
+    names, *rows = (row + [None] * (longest - len(row)) for row in rows)
+    table = pd.DataFrame(rows, columns=range(longest), dtype=object).infer_objects()
+    table.columns = pd.Index(["" if name is None else str(name).strip() for name in names])
+    _check_header(list(table.columns))
     return table
+
+
+def _to_cell(value: object) -> object:
+    is_missing = isinstance(value, str) and value.strip().lower() in MISSING
+    return None if is_missing else value
+
+
+def _without_trailing(row: list[object]) -> list[object]:
+    while row and row[-1] is None:
+        row.pop()
+    return row
+
+
+def to_csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    r"""Write a table as CSV, with all digits; what is no number is left blank.
+
+    Text that a spreadsheet would execute as a formula gets an apostrophe, by which spreadsheets
+    know that it is text; `read_table` takes it away from names.
+
+    Examples
+    --------
+    >>> to_csv(["=cmd|' /C calc'!A0", "a, b"], [[0.1, float("nan")], ["-x", None]])
+    b'\'=cmd|\' /C calc\'!A0,"a, b"\n0.1,\n\'-x,\n'
+    """
+    lines = (",".join(map(_write_cell, row)) for row in (names, *rows))
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def _write_cell(value: object) -> str:
+    if hasattr(value, "item"):
+        value = value.item()  # NumPy's numbers are written otherwise
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, int | float):
+        return repr(value)
+    text = guarded(str(value))
+    quoted = re.search(r'[,;\t\r\n"]', text) is not None or text != text.strip()
+    return '"' + text.replace('"', '""') + '"' if quoted else text
+
+
+def guarded(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> guarded("=1+1"), guarded("'=1+1"), guarded("x")
+    ("'=1+1", "''=1+1", 'x')
+    """
+    return _UNGUARDED.sub(r"\1'", text)
+
+
+def unguarded(text: str) -> str:
+    """Return the text that `guarded` was given.
+
+    Examples
+    --------
+    >>> unguarded("'=1+1"), unguarded("''=1+1"), unguarded("'x'")
+    ('=1+1', "'=1+1", "'x'")
+    """
+    return _GUARDED.sub(r"\1", text)
 
 
 def choose_columns(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:

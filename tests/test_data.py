@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pmsr.data import check_X, load_galileo, make_data, make_sine
+from pmsr.data import check_X, leave_out_constant, load_galileo, make_data, make_sine
 
 X = [1.0, 2.0, 3.0]
 Y = [1.0, 2.0, 4.0]
@@ -290,3 +290,15 @@ def test_the_same_seed_gives_the_same_sine():
 def test_impossible_sines_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         make_sine(**arguments)
+
+
+def test_columns_that_are_the_same_in_all_rows_are_found_and_left_out():
+    X = pd.DataFrame({"T": [293.0] * 3, "x": [1.0, 2.0, 3.0], "z": [0.0] * 3, "r": [0.3] * 3})
+    X.loc[1, "r"] = 0.1 + 0.2  # rounding is no information
+    data = make_data(X, [1.0, 2.0, 4.0])
+    assert data.constant == {"T": 293.0, "z": 0.0, "r": 0.3}
+    varying = leave_out_constant(data)
+    assert varying.names == ("x",) and varying.X.ravel().tolist() == [1.0, 2.0, 3.0]
+    assert leave_out_constant(varying) is varying
+    with pytest.raises(ValueError, match=r"Every column of X is the same in all rows, 'T', 'z'"):
+        leave_out_constant(data.select(["T", "z"]))

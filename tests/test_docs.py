@@ -20,10 +20,9 @@ def _tidy(monkeypatch, tmp_path):
     known = dict(operators.OPERATORS)
     yield
     plt.close("all")
-    if operators.OPERATORS != known:
-        operators.OPERATORS.clear()
-        operators.OPERATORS.update(known)
-        operators.table_fingerprint.cache_clear()
+    for name in operators.OPERATORS:
+        if name not in known:
+            del operators.OPERATORS[name]
 
 
 @pytest.mark.slow

@@ -7,8 +7,11 @@ from scipy.stats import norm, shapiro
 
 from pmsr.data import load_galileo, make_data
 from pmsr.doubts import (
+    doubt_chance,
+    doubt_columns,
     doubt_evidence,
     doubt_failures,
+    doubt_interpolation,
     doubt_noise,
     doubt_number_of_points,
     doubt_range,
@@ -22,7 +25,8 @@ GOOD = compute_evidence("c0*sqrt(H)", *load_galileo("shelf"), random_seed=1)
 
 
 @pytest.mark.parametrize(
-    ("n_points", "n_parameters", "doubted"), [(4, 1, False), (3, 1, True), (6, 2, False)]
+    ("n_points", "n_parameters", "doubted"),
+    [(4, 1, False), (3, 1, True), (6, 2, False), (2, 0, True), (3, 0, True), (4, 0, False)],
 )
 def test_two_observations_for_each_unknown_are_enough(n_points, n_parameters, doubted):
     assert bool(doubt_number_of_points(n_points, n_parameters)) == doubted
@@ -31,6 +35,39 @@ def test_two_observations_for_each_unknown_are_enough(n_points, n_parameters, do
 def test_too_few_points_are_counted():
     [doubt] = doubt_number_of_points(7, 3)
     assert doubt.startswith("There are 7 observations for 3 parameters and the noise level")
+
+
+def test_a_law_that_interpolates_is_doubted_only_if_it_must():
+    y = np.array([1.0, 2.0, 4.0])
+    rounding = 1e-15 * y
+    for n_parameters in (3, 4):
+        [doubt] = doubt_interpolation(rounding, y, n_parameters)
+        assert "as there are observations (3) or more, and passes through all of them" in doubt
+    # Fewer parameters that pass through all points have been tested; residuals test the others.
+    assert doubt_interpolation(rounding, y, 2) == doubt_interpolation(0.1 * y, y, 3) == []
+
+
+def test_a_lead_that_the_best_of_many_has_by_chance_is_doubted():
+    assert doubt_chance("sin(x)", np.log(5506) + 1e-9, 5506) == []
+    [doubt] = doubt_chance("sin(x)", 8.3, 5506)
+    assert "lead a constant by about ln(5,506) = 8.6 nats; 'sin(x)' leads by 8.3" in doubt
+    assert doubt_chance("sin(x)", np.nan, 5506) == []
+
+
+@pytest.mark.parametrize("n_tried", [0, 1, 100])
+def test_a_constant_that_is_ahead_is_named(n_tried):
+    [doubt] = doubt_chance("c0*x", -2.04, n_tried)
+    assert doubt.startswith("A constant is ahead of 'c0*x' by 2.0 nats")
+    assert bool(doubt_chance("c0*x", 1.0, n_tried)) == (n_tried == 100)
+
+
+def test_columns_that_do_not_vary_are_named():
+    assert doubt_columns({}, ["x"]) == []
+    used, left_out = doubt_columns({"T": 293.0, "p": 1e5, "z": 0.0}, ["x", "p"])
+    assert used.startswith("The equation depends on 'p', which is 100000 in all rows")
+    assert "because they are the same in all rows: 'T' (293), 'z' (0). The" in left_out
+    [doubt] = doubt_columns({f"x{k}": 1.0 for k in range(9)}, [])
+    assert "'x4' (1) and 4 more" in doubt and "x5" not in doubt
 
 
 def test_a_winner_must_be_three_times_as_probable_as_the_next():

@@ -49,6 +49,17 @@ def test_the_same_seed_gives_the_same_search_and_another_another():
     assert summary(first) != summary(third)
 
 
+def test_a_column_that_does_not_vary_takes_no_part():
+    names = ["T", "H"]
+    wide = make_data(np.column_stack([np.full(5, 293.0), SHELF.X]), SHELF.y, names=names)
+    options = {"search": SMALL, "random_seed": 1}
+    found = run_evolution(wide, seeds=[Equation("c0*H", names)], **options)
+    alone = run_evolution(SHELF, seeds=[Equation("c0*H", ["H"])], **options)
+    assert summary(found) == summary(alone)
+    with pytest.raises(ValueError, match=r"The guess 'c0\*T' depends on 'T', which is the same"):
+        run_evolution(wide, seeds=[Equation("c0*T", names)], **options)
+
+
 @pytest.mark.slow
 def test_the_number_of_workers_does_not_matter():
     one = run_evolution(SHELF, search=SMALL, random_seed=1, n_jobs=1)

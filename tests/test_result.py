@@ -14,11 +14,12 @@ from scipy.stats import norm
 import pmsr
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.doubts import ResultWarning
+from pmsr.evidence import compute_evidence
 from pmsr.evolution import Evolution, run_evolution
 from pmsr.expression import Equation
 from pmsr.ranking import weigh_equations
 from pmsr.result import from_evolution, load_result
-from pmsr.settings import QUICK, Search, Settings
+from pmsr.settings import FINALIST, QUICK, Search, Settings
 from pmsr.storage import HEADER
 
 SHELF = load_galileo("shelf")
@@ -219,6 +220,87 @@ def test_doubts_of_the_choice_come_first(result):
     first, *rest = result.select("power").warnings
     assert first.startswith("The data do not decide: 'c0*H**c1' has probability 0.")
     assert rest == result["power"].warnings
+
+
+def test_a_lead_over_the_constant_is_measured_by_how_many_equations_were_tried():
+    result = weigh_equations(["c0*sqrt(H)"], *SHELF, settings=Settings(), random_seed=1)
+    constant = compute_evidence("c0", *SHELF, settings=FINALIST, random_seed=1)
+    # The closed form stands for the constant, which is not in the table.
+    lead = result.best.evidence.log_q - constant.log_q
+    assert result._lead() == pytest.approx(lead, abs=3 * constant.log_q_se)
+    assert result.warnings == []
+    [doubt] = dataclasses.replace(result, n_candidates=int(np.exp(lead + 1))).warnings
+    assert f"leads by {result._lead():.1f}: it may be noise" in doubt
+    assert dataclasses.replace(result, n_candidates=int(np.exp(lead - 1))).warnings == []
+
+
+def test_a_better_constant_than_c0_counts_and_a_constant_leads_nothing():
+    rng = np.random.default_rng(0)
+    X, noise = rng.uniform(1, 2, 30), rng.standard_normal(30)
+    y = 20.0 + 0.5 * (noise - noise.mean())
+    laws = ["c0*x0", "20", "c0"]
+    result = weigh_equations(laws, X, y, settings=Settings(), random_seed=1)
+    # The number has no parameter to pay for.
+    assert result.names[:2] == ("20", "c0") and np.isnan(result._lead())
+    assert result.select("20").warnings == []
+    behind = result["20"].evidence.log_q - result["c0*x0"].evidence.log_q
+    doubt = result.select("c0*x0").warnings[0]
+    assert doubt.startswith(f"A constant is ahead of 'c0*x0' by {behind:.1f} nats")
+
+
+def test_without_evidence_there_is_no_lead(found):
+    search = dataclasses.replace(SEARCH, fitness="rmse")
+    result = wrap(run_evolution(DATA, search=search, random_seed=1), search)
+    assert np.isnan(result._lead())
+    assert not any("chance" in doubt or "constant" in doubt for doubt in result.warnings)
+    failed = weigh_equations(["log(-H)"], *SHELF, settings=Settings(), random_seed=1)
+    assert np.isnan(failed._lead())
+
+
+def test_what_a_search_finds_in_noise_is_doubted():
+    rng = np.random.default_rng(0)
+    data = make_data(rng.uniform(-1, 1, (30, 3)), rng.standard_normal(30))
+    search = Search(operators=("+", "-", "*", "sin"), population_size=40, generations=15)
+    found = run_evolution(data, search=search, random_seed=1)
+    result = from_evolution(found, data, search=search, settings=QUICK, random_seed=1)
+    for place, fitted in enumerate(result.equations):
+        if fitted.used:
+            first = result.select(place).warnings[0]
+            assert "it may be noise" in first or "may be noise. Measure more" in first
+
+
+def test_two_rows_are_too_few_for_any_law():
+    data = make_data([1.0, 2.0], [2.0, 4.0])
+    result = weigh_equations(["2*x0", "c0 + c1*x0", "c0"], data.X, data.y, random_seed=1)
+    [doubt] = result.select("2*x0")["2*x0"].warnings
+    assert doubt.startswith("There are 2 observations, too few to tell any law from a constant")
+    doubt, *others = result["c0 + c1*x0"].warnings
+    assert "as many parameters as there are observations (2)" in doubt
+    assert not any("observations for" in other for other in others)
+
+
+def test_a_column_that_does_not_vary_is_left_out_of_searches_and_named(tmp_path):
+    X = SHELF[0].assign(T=293.0)[["T", "H"]]
+    data = make_data(X, SHELF[1])
+    found = run_evolution(data, search=SEARCH, random_seed=1)
+    result = from_evolution(found, data, search=SEARCH, settings=QUICK, random_seed=1)
+    assert not any("T" in fitted.used for fitted in result.equations)
+    assert any("Left out, because it is the same in all rows: 'T'" in d for d in result.warnings)
+    alone = wrap(run_evolution(DATA, search=SEARCH, random_seed=1))
+    np.testing.assert_array_equal(result.predict(X), alone.predict(SHELF[0]))
+    result.save(tmp_path)
+    after = load_result(tmp_path)
+    assert after.warnings == result.warnings and after.data.names == ("T", "H")
+    np.testing.assert_array_equal(after.predict(X), result.predict(X))
+
+
+def test_in_a_comparison_a_column_may_be_constant_but_is_named_if_it_is_used():
+    X = SHELF[0].assign(T=293.0)
+    laws = ["c0*sqrt(H)", "c0*sqrt(H)/T"]
+    result = weigh_equations(laws, X, SHELF[1], settings=Settings(), random_seed=1)
+    assert not any("in all rows" in doubt for doubt in result.select("c0*sqrt(H)").warnings)
+    doubts = result.select("c0*sqrt(H)/T").warnings
+    assert any("depends on 'T', which is 293 in all rows" in doubt for doubt in doubts)
 
 
 def test_other_spellings_of_the_same_curve_are_no_rivals():

@@ -1,10 +1,18 @@
+import csv
+import io
+import re
 import sys
+import time
+import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pmsr.tables import choose_columns, read_table, split_table
+import pmsr.tables
+from pmsr.tables import choose_columns, guarded, read_table, split_table, to_csv, unguarded
 
 TABLE = pd.DataFrame({"drop height [m]": [1.5, 2.0, -3e-7], "τ": [4.0, 5.0, 6.25]})
 
@@ -48,9 +56,128 @@ def test_the_csv_of_other_programs_is_read(tmp_path, text):
     assert X["H"].to_list() == [1.5, 2.25] and y.to_list() == [2.0, 3.0]
 
 
-def test_the_separator_can_be_given(tmp_path):
-    path = write(tmp_path / "t.csv", '"a;b;c",D\n1,2\n')
-    assert list(read_table(path, separator=",").columns) == ["a;b;c", "D"]
+def test_a_file_of_our_own_has_the_names_that_it_was_given(tmp_path):
+    # Numbers, formulas, spaces, line ends, repeated names: whatever a table can have.
+    names = ["1", "2.5", "=cmd|' /C calc'!A0", " a ", "a;b;c", 'x "y"', "\t=1", "b\r\nc", "", ""]
+    rows = np.random.default_rng(0).normal(size=(3, len(names)))
+    path = tmp_path / "own.csv"
+    path.write_bytes(to_csv(names, rows.tolist()))
+    table = read_table(path, own_names=names)
+    assert list(table.columns) == names and table.to_numpy().tobytes() == rows.tobytes()
+    with pytest.raises(ValueError, match="its columns are not those that pmsr wrote"):
+        read_table(path, own_names=names[::-1])
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r", "'=", "''-"])
+def test_no_text_that_is_written_is_a_formula_elsewhere(tmp_path, sign):
+    names = [f"{sign}cmd|' /C calc'!A0", f"a;{sign}1", "b"]
+    text = to_csv(names, [[1.0, -2.0, f"{sign}1+1"]])
+    # Whatever a spreadsheet takes for the separator: no cell is executed, but for the number.
+    for separator in ",;\t":
+        lines = io.StringIO(text.decode(), newline="")
+        cells = [cell for row in csv.reader(lines, delimiter=separator) for cell in row]
+        wild = [cell for cell in cells if cell[:1] and cell[0] in "=+-@\t\r"]
+        assert wild in ([], ["-2.0"])
+    # The names are ours again, but for space at their ends, which is nobody's.
+    path = tmp_path / "t.csv"
+    path.write_bytes(text)
+    assert list(read_table(path).columns) == names
+
+
+@given(st.text("'=-@,;\t\r\nx\uff1d"))
+def test_the_guard_of_a_text_can_be_taken_away(text):
+    assert unguarded(guarded(text)) == text
+    parts = re.split("[,;\t\r\n]", guarded(text))
+    assert not any(part[:1] and part[0] in "=-@\uff1d" for part in parts)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.txt", "t.xlsx"])
+@pytest.mark.parametrize("rows", [[[1.5, 2], [2.0, 3]], [[-1e-3, None], [2.0, 3]]])
+def test_a_file_without_names_does_not_lose_its_first_row(tmp_path, name, rows):
+    path, table = tmp_path / name, pd.DataFrame(rows)
+    if name.endswith("xlsx"):
+        table.to_excel(path, header=False, index=False)
+    else:
+        separator = "\t" if name.endswith("tsv") else ";"
+        table.to_csv(path, header=False, index=False, sep=separator, decimal=",")
+    with pytest.raises(ValueError, match=r"its first row holds numbers, .*Put a row of names"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("header", ["wavelength;400;410", ";400;a", "inf;nan;x", "1_a;2;3"])
+def test_some_names_may_be_numbers(tmp_path, header):
+    path = write(tmp_path / "t.csv", f"{header}\n1;2;3\n")
+    assert list(read_table(path).columns) == header.split(";")
+
+
+def test_names_of_parquet_are_names_even_if_they_are_numbers(tmp_path):
+    table = pd.DataFrame({"1": [1.5, 2.0], "2": [2.0, 3.0]})
+    table.to_parquet(tmp_path / "t.parquet")
+    pd.testing.assert_frame_equal(read_table(tmp_path / "t.parquet"), table)
+
+
+def test_a_number_with_an_underscore_is_text(tmp_path):
+    table = read_table(write(tmp_path / "t.csv", "H,D\n1_000,2\n"))
+    assert table["H"].to_list() == ["1_000"]
+
+
+def test_what_excel_leaves_blank_is_missing(tmp_path):
+    sheet = [[None, None], ["H", "D"], [1, 2.5], ["#N/A", 3], [True, None], [None, None]]
+    pd.DataFrame(sheet).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    table = read_table(tmp_path / "t.xlsx")
+    assert list(table.columns) == ["H", "D"] and table["H"].isna().to_list() == [False, True, False]
+    assert table["D"].to_list()[:2] == [2.5, 3.0] and np.isnan(table["D"].iloc[2])
+
+
+def sheet(path, body):
+    """An Excel file with rows as XML."""
+    pd.DataFrame({"a": [1]}).to_excel(path, index=False)
+    with zipfile.ZipFile(path) as old:
+        members = {name: old.read(name) for name in old.namelist()}
+    text = members["xl/worksheets/sheet1.xml"].decode()
+    start, end = text.index("<sheetData>") + len("<sheetData>"), text.index("</sheetData>")
+    members["xl/worksheets/sheet1.xml"] = (text[:start] + body + text[end:]).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, contents in members.items():
+            new.writestr(name, contents)
+    return path
+
+
+CELLS = '<row r="1"><c r="A1" t="inlineStr"><is><t>H</t></is></c></row>'
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        # Two cells, in two corners of the sheet.
+        (CELLS + '<row r="1000000"><c r="XFD1000000"><v>1</v></c></row>', "1,000,000 rows"),
+        (CELLS + '<row r="1000000000000"><c r="A1000000000000"><v>1</v></c></row>', "more than"),
+        (CELLS + '<row r="2">' + " " * 10_000_000 + "</row>", "unfolds to"),
+    ],
+)
+def test_an_excel_file_that_would_fill_the_memory_is_refused(tmp_path, body, words):
+    with pytest.raises(ValueError, match=words):
+        read_table(sheet(tmp_path / "t.xlsx", body))
+
+
+def test_text_that_would_fill_the_memory_is_refused(tmp_path):
+    path = write(tmp_path / "t.csv", ",".join(map(str, range(50_000))) + "a\n" + "1\n" * 50_000)
+    with pytest.raises(ValueError, match="50,001 rows and 50,000 columns with only 100,000 values"):
+        read_table(path)
+
+
+def test_a_parquet_file_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(pmsr.tables, "MAX_VALUES", 1000)
+    pd.DataFrame({"a": np.zeros(1001)}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"1,001 rows of 1 columns are more than 1,000 values"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_blank_lines_take_no_time(tmp_path):
+    path = write(tmp_path / "t.csv", "H;D\n" + "\n" * 300_000 + "1;2\n")
+    clock = time.process_time()
+    assert read_table(path)["D"].to_list() == [2.0]
+    assert time.process_time() - clock < 2.0
 
 
 @pytest.mark.parametrize(

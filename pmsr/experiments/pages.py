@@ -12,7 +12,9 @@ from jinja2 import Environment, PackageLoader
 
 from pmsr import __version__
 from pmsr.expression import Equation
+from pmsr.files import write_file
 from pmsr.mathml import to_mathml
+from pmsr.tables import to_csv, unguarded
 
 Verdict: TypeAlias = Literal["reproduced", "better", "not reproduced"]
 
@@ -105,14 +107,18 @@ def write_page(out: str | Path, page: Page) -> Path:
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    to_numbers(page.numbers).to_csv(folder / "numbers.csv", index=False)
+    _write_csv(folder / "numbers.csv", to_numbers(page.numbers))
     claims = pd.DataFrame([asdict(claim) for claim in page.claims])
     claims.insert(0, "experiment", page.title)
-    claims.to_csv(folder / CLAIMS, index=False)
-    (folder / "page.md").write_text(to_markdown(page), encoding="utf-8")
+    _write_csv(folder / CLAIMS, claims)
+    write_file(folder / "page.md", to_markdown(page).encode())
     path = folder / "page.html"
-    path.write_text(to_html(page, folder), encoding="utf-8")
+    write_file(path, to_html(page, folder).encode())
     return path
+
+
+def _write_csv(path: Path, table: pd.DataFrame) -> None:
+    write_file(path, to_csv(list(table.columns), table.itertuples(index=False, name=None)))
 
 
 def write_index(out: str | Path, pages: Sequence[Path]) -> Path:
@@ -137,19 +143,17 @@ def write_index(out: str | Path, pages: Sequence[Path]) -> Path:
     for one in experiments:
         lines += ["", f"## [{one.title}]({one.address}.md)", "", *_claims_table(one.claims)]
     path = Path(out) / "index.html"
-    path.with_suffix(".md").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    write_file(path.with_suffix(".md"), "\n".join([*lines, ""]).encode())
     template = _environment().get_template("experiments.html")
-    path.write_text(
-        template.render(
-            title=INDEX_TITLE, summary=summary, experiments=experiments, version=__version__
-        ),
-        encoding="utf-8",
+    whole = template.render(
+        title=INDEX_TITLE, summary=summary, experiments=experiments, version=__version__
     )
+    write_file(path, whole.encode())
     return path
 
 
 def _read_claims(out: Path, page: Path) -> Experiment:
-    table = pd.read_csv(page.parent / CLAIMS, keep_default_na=False)
+    table = pd.read_csv(page.parent / CLAIMS, keep_default_na=False, dtype=str).map(unguarded)
     rows = table.drop(columns="experiment").to_dict("records")
     return Experiment(
         title=str(table["experiment"].iloc[0]),

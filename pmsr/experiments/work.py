@@ -1,7 +1,6 @@
 """Units of work, each kept in a small JSON file, so that nothing is done twice."""
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -22,6 +21,7 @@ from rich.progress import (
 )
 
 from pmsr import __version__
+from pmsr.files import write_file
 
 # Any: what JSON can hold.
 Task: TypeAlias = dict[str, Any]
@@ -96,9 +96,7 @@ def _do(
 ) -> tuple[int, Record]:
     record = function(task)
     text = json.dumps({"task": task, "record": record}, default=_plain)
-    draft = path.with_suffix(f".{os.getpid()}.tmp")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    write_file(path, text.encode())
     # As it will be read next time.
     return place, json.loads(text)["record"]
 

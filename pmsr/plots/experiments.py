@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from pmsr.files import writing
 from pmsr.graph import label_of
 from pmsr.plots.marks import CREDIBLE, DATA, FAINT, LINE, WINNER, finish, new_axes, plain
 
@@ -37,7 +38,8 @@ def new_panels(n: int, width: float = 4.6, height: float = 3.7) -> list[Axes]:
 def save_png(axes: Any, path: str | Path) -> str:
     """Write the figure of one or several Axes, close it, and return the name of the file."""
     figure: Figure = np.ravel(np.array(axes, dtype=object))[0].figure
-    figure.savefig(path, dpi=150)
+    with writing(Path(path)) as part:
+        figure.savefig(part, dpi=150, format="png")
     plt.close(figure)
     return Path(path).name
 
