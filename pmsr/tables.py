@@ -183,16 +183,33 @@ def _is_like_a_number(name: str) -> bool:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    from pyarrow.parquet import ParquetFile  # only where there is such a file
+    from pyarrow import types  # only where there is such a file
+    from pyarrow.parquet import ParquetFile
 
     with ParquetFile(path) as file:
         n_rows, n_columns = file.metadata.num_rows, file.metadata.num_columns
+        fields = list(file.schema_arrow)
     if n_rows * n_columns > MAX_VALUES:
         raise ValueError(
             f"{n_rows:,} rows of {n_columns:,} columns are more than {MAX_VALUES:,} values; take "
             "fewer rows"
         )
-    return pd.read_parquet(path)
+    # A text that is repeated is in the file once: a long one would fill the memory, were it not
+    # kept so. One row of lists can hold any number of values, and of what has a fixed size each can
+    # be as large as that: such columns are never numbers, and are not looked into.
+    sealed = {
+        place: one
+        for place, one in enumerate(fields)
+        if types.is_nested(one.type) or types.is_fixed_size_binary(one.type)
+    }
+    opened = [one for place, one in enumerate(fields) if place not in sealed]
+    texts = [one.name for one in opened if not types.is_primitive(one.type)]
+    names = [one.name for one in opened] if sealed else None
+    with ParquetFile(path, read_dictionary=texts) as file:
+        table: pd.DataFrame = file.read(columns=names).to_pandas()
+    for place, one in sealed.items():
+        table.insert(min(place, table.shape[1]), one.name, str(one.type), allow_duplicates=True)
+    return table
 
 
 def _read_excel(path: Path) -> pd.DataFrame:
