@@ -160,6 +160,8 @@ def _check_state(
     candidates = [_check_candidate(candidate) for candidate in header["candidates"]]
     if not set(keys) <= {candidate["key"] for candidate in candidates} or len(keys) != len(rows):
         raise ValueError("its population is not among its equations")
+    if as_count(header["last_improvement"]) > as_count(header["generation"]):
+        raise ValueError("its last improvement is yet to come")
     # NumPy's own setter refuses a state that is not one.
     np.random.default_rng().bit_generator.state = header["rng_state"]
     return State(

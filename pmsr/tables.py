@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pmsr.data import suggest
-from pmsr.files import reason
+from pmsr.files import reason, shortened
 
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
@@ -31,6 +31,7 @@ MISSING = (
 MAX_RATIO = 100  # what an Excel file may unfold to, times its size; also Apache POI's limit
 MAX_ROWS = 1_048_576  # of a sheet, Excel's own limit
 MAX_VALUES = 100_000_000  # of a Parquet file, which as floats take 800 MB
+MAX_SHOWN = 60  # characters of a cell in an error
 MOSTLY_EMPTY, MANY_CELLS = 10, 1_000_000  # times as many cells as are filled; harmless below
 # What makes a spreadsheet take text for a formula, and execute it: OWASP's list, and the wide forms
 # of these signs. Where another separator is usual, a part of our cell is a cell.
@@ -207,6 +208,12 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     names = [one.name for one in opened] if sealed else None
     with ParquetFile(path, read_dictionary=texts) as file:
         table: pd.DataFrame = file.read(columns=names).to_pandas()
+    for place, kind in enumerate(table.dtypes):
+        if isinstance(kind, pd.CategoricalDtype):
+            # As Python's texts, of which every row has the same one; Arrow would repeat them.
+            codes = table.iloc[:, place].cat.codes
+            words = np.array([*table.iloc[:, place].cat.categories, None], dtype=object)
+            table.isetitem(place, pd.Series(words[codes], table.index, dtype=object))
     for place, one in sealed.items():
         table.insert(min(place, table.shape[1]), one.name, str(one.type), allow_duplicates=True)
     return table
@@ -397,8 +404,8 @@ def _to_numbers(column: Any, name: str, source: str) -> Any:
     except (ValueError, TypeError):
         strange = next((row, v) for row, v in enumerate(column, start=1) if not _is_number(v))
         raise ValueError(
-            f"{place} holds text, {str(strange[1])!r} in row {strange[0]}. Leave it out with "
-            "--features."
+            f"{place} holds text, {shortened(str(strange[1]), MAX_SHOWN)!r} in row {strange[0]}. "
+            "Leave it out with --features."
         ) from None
     infinite = np.flatnonzero(~np.isfinite(numbers))
     if len(infinite):

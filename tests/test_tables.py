@@ -182,8 +182,10 @@ def test_repeated_text_in_a_parquet_file_is_in_memory_once(tmp_path):
     table = pa.table({"place": long, "H": np.arange(300.0)})
     pyarrow.parquet.write_table(table, path, store_schema=False)
     before = pa.default_memory_pool().max_memory()
-    X = choose_columns(read_table(path), ["H"], "t.parquet")
-    assert X["H"].to_list() == list(range(300))
+    found = read_table(path)
+    assert choose_columns(found, ["H"], "t.parquet")["H"].to_list() == list(range(300))
+    with pytest.raises(ValueError, match=r"column 'place' holds text, 'x{59}…' in row 1\."):
+        choose_columns(found, ["place"], "t.parquet")
     assert pa.default_memory_pool().max_memory() - before < 50_000_000
 
 
