@@ -213,7 +213,9 @@ def _read_parquet(path: Path) -> pd.DataFrame:
             # As Python's texts, of which every row has the same one; Arrow would repeat them.
             codes = table.iloc[:, place].cat.codes
             words = np.array([*table.iloc[:, place].cat.categories, None], dtype=object)
-            table.isetitem(place, pd.Series(words[codes], table.index, dtype=object))
+            # Any: pandas' stubs know columns of one kind less than pandas.
+            column: Any = pd.Series(words[codes], table.index, dtype=object)
+            table.isetitem(place, column)
     for place, one in sealed.items():
         table.insert(min(place, table.shape[1]), one.name, str(one.type), allow_duplicates=True)
     return table
