@@ -248,9 +248,9 @@ def _attack_fit(world: _World, rng: np.random.Generator) -> str:
     shutil.rmtree(out, ignore_errors=True)
     arguments = ["fit", str(path), "--target", "D", *TINY, "--out", str(out), "--json"]
     code, printed, err = _call(arguments)
-    if code == 0:
-        _load(out)
-    elif out.exists():
+    if code == 0 and _load(out) != "accepted":
+        raise AssertionError("its own result cannot be loaded")
+    if code != 0 and out.exists():
         raise AssertionError(f"a search that could not begin has left {os.listdir(out)}")
     return _check_silence(code, printed, err)
 
@@ -268,8 +268,8 @@ def _attack_run(world: _World, rng: np.random.Generator) -> str:
     code, printed, err = _call(["resume", str(path), *more])
     if list(path.glob("*.part")):
         raise AssertionError("it has left parts of files")
-    if code == 0:
-        _load(path)
+    if code == 0 and _load(path) != "accepted":
+        raise AssertionError("its own result cannot be loaded")
     return _check_silence(code, printed, err)
 
 
