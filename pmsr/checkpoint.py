@@ -103,9 +103,7 @@ def load_state(
             "with, or choose another file."
         ) from None
     except BROKEN as error:
-        raise ValueError(
-            f"{path} is not a checkpoint of pmsr, or is damaged: {reason(error)}."
-        ) from error
+        raise _damaged(path, error) from error
 
 
 def read_progress(path: str | Path) -> tuple[int, float]:
@@ -120,9 +118,7 @@ def read_progress(path: str | Path) -> tuple[int, float]:
     try:
         return as_count(header["generation"]), _seconds(header["elapsed"])
     except BROKEN as error:
-        raise ValueError(
-            f"{path} is not a checkpoint of pmsr, or is damaged: {reason(error)}."
-        ) from error
+        raise _damaged(path, error) from error
 
 
 def _damaged(path: str | Path, error: Exception) -> ValueError:
@@ -141,9 +137,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], NDArray[Any]]:
         header = json.loads(arrays["header"].tobytes().decode())
         rows = arrays["rows"]
     except BROKEN as error:
-        raise ValueError(
-            f"{path} is not a checkpoint of pmsr, or is damaged: {reason(error)}."
-        ) from error
+        raise _damaged(path, error) from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else None
         raise ValueError(
@@ -166,6 +160,8 @@ def _check_state(
     candidates = [_check_candidate(candidate) for candidate in header["candidates"]]
     if not set(keys) <= {candidate["key"] for candidate in candidates} or len(keys) != len(rows):
         raise ValueError("its population is not among its equations")
+    if as_count(header["last_improvement"]) > as_count(header["generation"]):
+        raise ValueError("its last improvement is yet to come")
     # NumPy's own setter refuses a state that is not one.
     np.random.default_rng().bit_generator.state = header["rng_state"]
     return State(

@@ -129,8 +129,21 @@ def _loading() -> Iterator[None]:
 
 
 def _fail(message: str, code: int = 1) -> int:
-    print(f"pmsr: {one_line(message)}", file=sys.stderr)
+    print(f"pmsr: {_printable(one_line(message))}", file=sys.stderr)
     return code
+
+
+def _printable(text: str) -> str:
+    r"""Write out signs that a terminal would obey: names come from files of others.
+
+    Examples
+    --------
+    >>> _printable("no column \x1b[2J, τ")
+    'no column \\x1b[2J, τ'
+    """
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
 
 
 def one_line(message: str) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 # Sums of squares of values beyond these leave the range of floating-point numbers.
 _LEAST_MAGNITUDE, _LARGEST_MAGNITUDE = 1e-100, 1e100
+_MAX_SHOWN = 300  # characters of the names that an error lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,7 +356,10 @@ def suggest(name: str, available: Sequence[str]) -> str:
     """Return the end of an error about an unknown name: the closest one, or all there are."""
     folded = [other for other in available if other.casefold() == name.casefold()]
     close = folded or get_close_matches(name, available, n=1)
-    return f" Did you mean {close[0]!r}?" if close else f" Available: {', '.join(available)}."
+    if close:
+        return f" Did you mean {close[0]!r}?"
+    shown = ", ".join(available)
+    return f" Available: {shown if len(shown) <= _MAX_SHOWN else shown[:_MAX_SHOWN] + ' …'}."
 
 
 def _stack_columns(columns: list[Any], names: Sequence[str]) -> NDArray[np.float64]:

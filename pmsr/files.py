@@ -156,7 +156,18 @@ def reason(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, KeyError):
         text = f"{text} is missing"
-    return text if len(text) <= MAX_REASON else text[: MAX_REASON - 1] + "…"
+    return shortened(text, MAX_REASON)
+
+
+def shortened(text: str, length: int) -> str:
+    """Return the beginning of a text that may be as long as a file.
+
+    Examples
+    --------
+    >>> shortened("Pisa", 4), shortened("Padua", 4)
+    ('Pisa', 'Pad…')
+    """
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def as_text(value: object) -> str:

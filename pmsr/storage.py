@@ -24,6 +24,7 @@ from pmsr.files import (
     as_text,
     read_arrays,
     reason,
+    remove_parts,
     write_file,
 )
 from pmsr.posterior import CHAIN_STATS, STAGE_STATS, Draws
@@ -32,6 +33,7 @@ FORMAT = 1
 KIND = "pmsr result"
 HEADER = "result.json"
 ARRAYS = re.compile(r"arrays-([0-9a-f]{32})\.npz")
+_OURS = re.compile(f"{re.escape(HEADER)}|{ARRAYS.pattern}")
 
 
 # Any: values of JSON.
@@ -68,8 +70,11 @@ def write_folder(
     path = Path(path)
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path} is a file. Results are saved in a folder: choose another name.")
+    if path.is_dir():
+        remove_parts(path, _OURS)
     is_new = path.is_dir() and not others and not (path / HEADER).exists()
-    if is_new and any(path.iterdir()):
+    # Arrays without a header are what a process left that was killed before it wrote one.
+    if is_new and not all(ARRAYS.fullmatch(file.name) for file in path.iterdir()):
         raise ValueError(
             f"{path} holds other files and no saved result. Choose a new or an empty folder."
         )

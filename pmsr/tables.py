@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pmsr.data import suggest
-from pmsr.files import reason
+from pmsr.files import reason, shortened
 
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
@@ -31,6 +31,7 @@ MISSING = (
 MAX_RATIO = 100  # what an Excel file may unfold to, times its size; also Apache POI's limit
 MAX_ROWS = 1_048_576  # of a sheet, Excel's own limit
 MAX_VALUES = 100_000_000  # of a Parquet file, which as floats take 800 MB
+MAX_SHOWN = 60  # characters of a cell in an error
 MOSTLY_EMPTY, MANY_CELLS = 10, 1_000_000  # times as many cells as are filled; harmless below
 # What makes a spreadsheet take text for a formula, and execute it: OWASP's list, and the wide forms
 # of these signs. Where another separator is usual, a part of our cell is a cell.
@@ -183,16 +184,41 @@ def _is_like_a_number(name: str) -> bool:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    from pyarrow.parquet import ParquetFile  # only where there is such a file
+    from pyarrow import types  # only where there is such a file
+    from pyarrow.parquet import ParquetFile
 
     with ParquetFile(path) as file:
         n_rows, n_columns = file.metadata.num_rows, file.metadata.num_columns
+        fields = list(file.schema_arrow)
     if n_rows * n_columns > MAX_VALUES:
         raise ValueError(
             f"{n_rows:,} rows of {n_columns:,} columns are more than {MAX_VALUES:,} values; take "
             "fewer rows"
         )
-    return pd.read_parquet(path)
+    # A text that is repeated is in the file once: a long one would fill the memory, were it not
+    # kept so. One row of lists can hold any number of values, and of what has a fixed size each can
+    # be as large as that: such columns are never numbers, and are not looked into.
+    sealed = {
+        place: one
+        for place, one in enumerate(fields)
+        if types.is_nested(one.type) or types.is_fixed_size_binary(one.type)
+    }
+    opened = [one for place, one in enumerate(fields) if place not in sealed]
+    texts = [one.name for one in opened if not types.is_primitive(one.type)]
+    names = [one.name for one in opened] if sealed else None
+    with ParquetFile(path, read_dictionary=texts) as file:
+        table: pd.DataFrame = file.read(columns=names).to_pandas()
+    for place, kind in enumerate(table.dtypes):
+        if isinstance(kind, pd.CategoricalDtype):
+            # As Python's texts, of which every row has the same one; Arrow would repeat them.
+            codes = table.iloc[:, place].cat.codes
+            words = np.array([*table.iloc[:, place].cat.categories, None], dtype=object)
+            # Any: pandas' stubs know columns of one kind less than pandas.
+            column: Any = pd.Series(words[codes], table.index, dtype=object)
+            table.isetitem(place, column)
+    for place, one in sealed.items():
+        table.insert(min(place, table.shape[1]), one.name, str(one.type), allow_duplicates=True)
+    return table
 
 
 def _read_excel(path: Path) -> pd.DataFrame:
@@ -380,8 +406,8 @@ def _to_numbers(column: Any, name: str, source: str) -> Any:
     except (ValueError, TypeError):
         strange = next((row, v) for row, v in enumerate(column, start=1) if not _is_number(v))
         raise ValueError(
-            f"{place} holds text, {str(strange[1])!r} in row {strange[0]}. Leave it out with "
-            "--features."
+            f"{place} holds text, {shortened(str(strange[1]), MAX_SHOWN)!r} in row {strange[0]}. "
+            "Leave it out with --features."
         ) from None
     infinite = np.flatnonzero(~np.isfinite(numbers))
     if len(infinite):

@@ -1,7 +1,31 @@
 """What the tests of several modules need."""
 
+import errno
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
 import numpy as np
 import pytest
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Let the disk be full as soon as a file whose name begins so has been written."""
+
+    @contextmanager
+    def fill(start):
+        def move(part, path):
+            if part.name.startswith(start):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return original(part, path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", move)
+            yield
+
+    original = Path.replace
+    return fill
 
 
 @pytest.fixture

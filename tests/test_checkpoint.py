@@ -120,6 +120,34 @@ def test_a_header_that_was_tampered_with_is_refused(tmp_path, name):
         load_state(path, DATA, SEARCH, SETTINGS, 5)
 
 
+def test_an_improvement_that_is_yet_to_come_is_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    save_state(path, state(), DATA, SEARCH, SETTINGS, 5)
+    rewrite(path, lambda header: header.update(last_improvement=8))
+    with pytest.raises(ValueError, match="its last improvement is yet to come"):
+        load_state(path, DATA, SEARCH, SETTINGS, 5)
+
+
+def test_what_a_killed_search_left_of_a_checkpoint_is_removed(tmp_path):
+    path = tmp_path / "run.npz"
+    save_state(path, state(), DATA, SEARCH, SETTINGS, 5)
+    others = ["other.npz.77.part", "run.npz.old"]
+    for name in ("run.npz.77.part", "run.npz.part", *others):
+        (tmp_path / name).write_bytes(b"PK")
+    load_state(path, DATA, SEARCH, SETTINGS, 5)
+    assert {file.name for file in tmp_path.iterdir()} == {"run.npz", *others}
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path, full_disk):
+    path = tmp_path / "run.npz"
+    save_state(path, state(), DATA, SEARCH, SETTINGS, 5)
+    before = path.read_bytes()
+    with full_disk("run.npz"), pytest.raises(OSError, match="No space left on device") as caught:
+        save_state(path, replace(state(), generation=9), DATA, SEARCH, SETTINGS, 5)
+    assert caught.value.filename == str(path) and path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("row", [(4, 64, 0), (4, -1, 0), (99, 0, 0), (0, 7, 0), (2, 0, 0)])
 def test_a_graph_that_points_outside_is_refused(tmp_path, row):
     path = tmp_path / "run.npz"

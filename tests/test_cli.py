@@ -112,6 +112,14 @@ def test_every_error_ends_in_one_line_and_a_code(error, code, message, capsys, m
     assert capsys.readouterr().err == message
 
 
+def test_an_error_does_not_command_the_terminal(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"\x1b]0;owned\x07\x1b[2J,b\n1,2\n")
+    assert main(["fit", str(path), "--target", "D"]) == 1
+    error = capsys.readouterr().err
+    assert error.endswith("\n") and error[:-1].isprintable() and r"\x1b[2J" in error
+
+
 def test_errors_of_the_program_can_be_looked_at(monkeypatch):
     def fail(arguments):
         raise KeyError("a")

@@ -1,3 +1,4 @@
+import csv
 import json
 import os
 import pickle
@@ -317,6 +318,40 @@ def test_predictions_outside_the_data_are_warned_of(run, capsys):
     assert found["predictions"][0]["H"] == 5000.0 and len(found["warnings"]) == 1
     assert main(["predict", str(run), "new.csv", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_a_name_that_is_a_formula_is_one_in_no_file_that_is_written(tmp_path, capsys):
+    name = "=cmd|' /C calc'!A0"
+    SHELF[0].rename(columns={"H": name}).assign(D=SHELF[1]).to_csv("t.csv", index=False)
+    laws = [f"`{name}`*c0", f"-`{name}`*c0"]
+    options = ["--target", "D", "--out", "c", "--quiet"]
+    assert main(["compare", "t.csv", *options, "--", *laws]) == 0
+    assert main(["predict", "c", "t.csv"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"'{name},mean,")
+    files = [printed, *(path.read_text() for path in (tmp_path / "c").glob("*.csv"))]
+    cells = [cell for text in files for row in csv.reader(text.splitlines()) for cell in row]
+    assert len(files) == 3 and f"'-`{name}`*c0" in cells
+    assert not [cell for cell in cells if cell[:1] in tuple("=+@") or cell.startswith("-`")]
+    # What was written can be read: the name is the user's again.
+    (tmp_path / "p.csv").write_text(printed)
+    assert main(["predict", "c", "p.csv", "--quiet"]) == 0
+
+
+def test_a_full_disk_is_an_error_of_one_line_after_which_resume_goes_on(
+    data, tmp_path, capsys, full_disk
+):
+    options = ["--generations", "2", "--out", "new", "--quiet", "--no-report"]
+    with full_disk("arrays-"):
+        assert main(["fit", data, "--target", "D", *TINY, *options]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("pmsr: new/arrays-") and error.count("\n") == 1
+    assert "No space left on device. Make room there" in error
+    assert error.endswith("Then go on with: pmsr resume new\n")
+    assert not list(Path("new").glob("*.part"))
+    Path(f"new/{CHECKPOINT}.77.part").write_bytes(b"PK")
+    assert main(["resume", "new", "--quiet", "--no-report"]) == 0
+    assert not list(Path("new").glob("*.part")) and read_result(Path("new")).best
 
 
 def test_a_variable_may_be_called_like_a_column_of_the_predictions(tmp_path, capsys):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pmsr.data import check_X, leave_out_constant, load_galileo, make_data, make_sine
+from pmsr.data import check_X, leave_out_constant, load_galileo, make_data, make_sine, suggest
 
 X = [1.0, 2.0, 3.0]
 Y = [1.0, 2.0, 4.0]
@@ -202,6 +202,12 @@ def test_select_keeps_the_variables_that_are_asked_for_in_their_order():
     assert chosen.X.flags.c_contiguous
     assert (chosen.names, chosen.target) == (("c", "a"), "y")
     assert data.select([]).X.shape == (2, 0)
+
+
+def test_an_error_lists_no_more_names_than_one_can_read():
+    names = [f"column {k}" for k in range(10_000)]
+    assert suggest("q", ["a", "b"]) == " Available: a, b."
+    assert len(suggest("q", names)) < 400 and suggest("q", names).endswith(" ….")
 
 
 def test_select_suggests_a_variable_for_a_misspelt_one():

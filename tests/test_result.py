@@ -1,6 +1,7 @@
 import copy
 import dataclasses
 import json
+import math
 import warnings
 from pathlib import Path
 
@@ -429,6 +430,51 @@ def test_no_change_of_the_header_does_harm(tmp_path):
             except ValueError:
                 refused += 1
     assert refused > 500
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("log_q", math.nan),
+        ("log_q", math.inf),
+        ("log_q_se", -0.1),
+        ("log_q_se", math.nan),
+        ("rmse", -1.0),
+        ("gamma", 0.0),
+        ("gamma", 1.0),
+        ("gamma", math.nan),
+        ("sigma_bounds", [2.0, 1.0]),
+        ("sigma_bounds", [-1.0, 1.0]),
+        ("sigma_bounds", [1.0, math.inf]),
+        ("rank", 10**12),
+        ("n_parameters", 2),
+        ("theta", [1.0, 2.0]),
+        ("theta", [math.inf]),
+    ],
+)
+def test_evidence_that_cannot_be_is_refused_in_one_line(result, tmp_path, place, value):
+    result.save(tmp_path)
+    header = json.loads((tmp_path / HEADER).read_text())
+    header["equations"][0]["evidence"][place] = value
+    (tmp_path / HEADER).write_text(json.dumps(header))
+    with pytest.raises(ValueError, match=r"is damaged, or is not a result") as caught:
+        pmsr.load(tmp_path)
+    assert "\n" not in str(caught.value) and str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("n_draws", 10**12), ("n_particles", -1), ("gamma", 0), ("sigma_min", 3.0), ("sigma_max", -1)],
+)
+def test_settings_that_cannot_be_are_refused_when_a_result_is_loaded(
+    result, tmp_path, option, value
+):
+    result.save(tmp_path)
+    header = json.loads((tmp_path / HEADER).read_text())
+    header["settings"][option] = value
+    (tmp_path / HEADER).write_text(json.dumps(header))
+    with pytest.raises(ValueError, match=f"is damaged, or is not a result.*{option} must be"):
+        pmsr.load(tmp_path)
 
 
 def test_a_sine_has_all_its_equations_averaged():

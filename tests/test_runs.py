@@ -13,7 +13,11 @@ from pmsr.evolution import FINAL_SHARE, Candidate, Generation
 from pmsr.ranking import weigh_equations
 from pmsr.runs import (
     CHECKPOINT,
+    DATA,
+    EQUATIONS,
     LOG,
+    POSTERIOR,
+    REPORT,
     SETTINGS,
     Run,
     chosen_parameters,
@@ -23,11 +27,13 @@ from pmsr.runs import (
     read_result,
     read_run,
     read_run_data,
+    remove_remains,
     start_run,
     write_log,
     write_result,
 )
 from pmsr.settings import Settings
+from pmsr.storage import HEADER
 
 SHELF = load_galileo("shelf")
 REGRESSOR = BayesianSymbolicRegressor(("*", "sqrt"), generations=50, max_time=10.0, random_state=3)
@@ -195,6 +201,24 @@ def test_everything_that_a_result_has_to_show_is_written(folder, result):
     again = read_result(folder)
     np.testing.assert_array_equal(again.predict(SHELF[0]), result.predict(SHELF[0]))
     assert not list(folder.glob("*.part"))
+
+
+@pytest.mark.parametrize("name", [HEADER, EQUATIONS, POSTERIOR, REPORT])
+def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_no_part(
+    folder, result, full_disk, name
+):
+    with full_disk(name), pytest.raises(OSError, match=r"No space left.*Make room") as caught:
+        write_result(folder, RUN, result)
+    assert caught.value.filename == str(folder / name)
+    assert not list(folder.glob("*.part")) and not (folder / name).exists()
+
+
+def test_what_a_killed_run_left_of_its_files_is_removed(folder):
+    ours = (SETTINGS, DATA, CHECKPOINT, REPORT, EQUATIONS, POSTERIOR, HEADER)
+    for name in (*ours, f"arrays-{'0' * 32}.npz", "notes.txt"):
+        (folder / f"{name}.77.part").write_bytes(b"PK")
+    remove_remains(folder)
+    assert [file.name for file in folder.glob("*.part")] == ["notes.txt.77.part"]
 
 
 def test_without_a_posterior_and_without_a_report_the_rest_is_written(folder):

@@ -2,6 +2,7 @@ import io
 import json
 import pickle
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,6 +58,24 @@ def test_a_crash_leaves_what_was_there(folder, monkeypatch):
     with pytest.raises(OSError, match="no space left"):
         write_folder(folder, {"a": 2}, {"X": np.ones(3)})
     assert read_folder(folder)[0]["a"] == [1 / 3, float("-inf")]
+
+
+def test_what_a_killed_process_left_is_in_nobodys_way(tmp_path):
+    name = f"arrays-{'0' * 32}.npz"
+    for left in (name, f"{name}.77.part", f"{HEADER}.77.part", f"{HEADER}.part"):
+        (tmp_path / left).write_bytes(b"PK")
+    write_folder(tmp_path, {"a": 2}, ARRAYS)
+    assert read_folder(tmp_path)[0]["a"] == 2
+    assert len(list(tmp_path.iterdir())) == 2 and not list(tmp_path.glob("*.part"))
+
+
+def test_a_full_disk_leaves_the_old_result_and_nothing_of_the_new(folder, full_disk):
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    for name in ("arrays-", HEADER):
+        with full_disk(name), pytest.raises(OSError, match="No space left on device") as caught:
+            write_folder(folder, {"a": 2}, {"X": np.ones(3)})
+        assert Path(caught.value.filename).name.startswith(name)
+        assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
 def test_nothing_of_somebody_else_is_overwritten(tmp_path):

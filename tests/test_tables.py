@@ -7,6 +7,8 @@ import zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -171,6 +173,32 @@ def test_a_parquet_file_that_would_fill_the_memory_is_refused(tmp_path, monkeypa
     pd.DataFrame({"a": np.zeros(1001)}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(ValueError, match=r"1,001 rows of 1 columns are more than 1,000 values"):
         read_table(tmp_path / "t.parquet")
+
+
+def test_repeated_text_in_a_parquet_file_is_in_memory_once(tmp_path):
+    long = pa.DictionaryArray.from_arrays(np.zeros(300, dtype=np.int32), ["x" * 1_000_000])
+    path = tmp_path / "t.parquet"
+    # Without Arrow's own schema a reader takes the column for plain text, of 300 MB.
+    table = pa.table({"place": long, "H": np.arange(300.0)})
+    pyarrow.parquet.write_table(table, path, store_schema=False)
+    before = pa.default_memory_pool().max_memory()
+    found = read_table(path)
+    assert choose_columns(found, ["H"], "t.parquet")["H"].to_list() == list(range(300))
+    with pytest.raises(ValueError, match=r"column 'place' holds text, 'x{59}…' in row 1\."):
+        choose_columns(found, ["place"], "t.parquet")
+    assert pa.default_memory_pool().max_memory() - before < 50_000_000
+
+
+def test_lists_in_a_parquet_file_are_not_looked_into(tmp_path):
+    table = {"H": [1.5, 2.0], "list": [[1.0], []], "raw": pa.array([b"ab", b"cd"], pa.binary(2))}
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pa.table({**table, "place": ["Pisa", "Padua"]}), path)
+    found = read_table(path)
+    assert list(found.columns) == ["H", "list", "raw", "place"]
+    assert choose_columns(found, ["H"], "t.parquet")["H"].to_list() == [1.5, 2.0]
+    for name, shown in (("list", "list<"), ("raw", "fixed_size_binary"), ("place", "Pisa")):
+        with pytest.raises(ValueError, match=f"column '{name}' holds text, '{shown}.* in row 1"):
+            choose_columns(found, [name], "t.parquet")
 
 
 def test_blank_lines_take_no_time(tmp_path):
