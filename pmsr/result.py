@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.data import Data, check_X
-from pmsr.doubts import doubt_chance, doubt_columns, doubt_range, doubt_winner, warn
+from pmsr.doubts import doubt_chance, doubt_columns, doubt_prior, doubt_range, doubt_winner, warn
 from pmsr.evidence import Evidence, constant_log_q, seed_for, weigh
 from pmsr.evolution import Evolution
 from pmsr.expression import Equation
@@ -206,12 +206,14 @@ class Result:
     def warnings(self) -> list[str]:
         """Reasons to doubt the result, in words; empty if there are none."""
         texts = [fitted.equation.text for fitted in self.equations]
-        sensitivity = self.best.evidence.prior_sensitivity
         groups = self._alike()
         pooled = [float(sum(self.probabilities[groups.get(k, [])])) for k in range(len(self))]
         is_pooled = any(len(alike) > 1 for alike in groups.values())
         doubts = doubt_chance(self.best.equation.text, self._lead(), self.n_candidates)
-        doubts += doubt_winner(texts, pooled, self.chosen, sensitivity, is_pooled=is_pooled)
+        undecided = doubt_winner(texts, pooled, self.chosen, is_pooled=is_pooled)
+        doubts += undecided or doubt_prior(
+            self.best.equation.text, self.best.evidence.prior_sensitivity, self._leads(groups)
+        )
         used, constant = self.best.used, self.data.constant
         if self.search is None:
             # In a comparison the user says what an equation depends on.
@@ -228,6 +230,13 @@ class Result:
         constants = [constant_log_q(self.data.y.tobytes(), settings)]
         constants += [one.evidence.log_q for one in self.equations if not one.used]
         return best.evidence.log_q - float(np.nanmax(constants))
+
+    def _leads(self, groups: Mapping[int, Sequence[int]]) -> dict[str, float]:
+        """Nats by which the best is ahead of each other curve, and of a constant."""
+        log_q = self.best.evidence.log_q
+        others = [self.equations[k] for k in groups if k != self.chosen]
+        leads = {one.equation.text: log_q - one.evidence.log_q for one in others}
+        return {"c0": self._lead()} | leads
 
     def _alike(self) -> dict[int, list[int]]:
         """Return the equations that are the same curve, by the most probable of them."""

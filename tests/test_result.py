@@ -248,6 +248,20 @@ def test_a_better_constant_than_c0_counts_and_a_constant_leads_nothing():
     assert doubt.startswith(f"A constant is ahead of 'c0*x0' by {behind:.1f} nats")
 
 
+def test_a_lead_that_the_bounds_of_the_prior_decide_is_doubted_however_improbable_the_rival():
+    x = np.linspace(0.0, 1.0, 30)
+    y = 20.0 + 0.5 * np.random.default_rng(0).standard_normal(30)
+    result = weigh_equations(["c0*x0", "c0*x0**2"], x, y, settings=Settings(), random_seed=1)
+    assert result.probabilities.tolist() == [1.0, 0.0]
+    sensitivity = result.table["prior_sensitivity"]
+    assert np.isfinite(sensitivity).all() and sensitivity.iloc[0] < -1000.0
+    [doubt] = [one for one in result.warnings if "Halving the bounds" in one]
+    assert "of 'c0*x0' by" in doubt and "ahead of 'c0*x0**2'" in doubt
+    good = weigh_equations(["c0*x0", "c0"], x, y, settings=Settings(), random_seed=1)
+    assert good.best.equation.text == "c0"
+    assert not any("Halving the bounds" in one for one in good.warnings)
+
+
 def test_without_evidence_there_is_no_lead(found):
     search = dataclasses.replace(SEARCH, fitness="rmse")
     result = wrap(run_evolution(DATA, search=search, random_seed=1), search)
