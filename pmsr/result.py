@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pmsr.canonical import parameter_names
 from pmsr.data import Data, check_X
 from pmsr.doubts import doubt_chance, doubt_columns, doubt_prior, doubt_range, doubt_winner, warn
 from pmsr.evidence import Evidence, constant_log_q, seed_for, weigh
@@ -236,7 +237,8 @@ class Result:
         log_q = self.best.evidence.log_q
         others = [self.equations[k] for k in groups if k != self.chosen]
         leads = {one.equation.text: log_q - one.evidence.log_q for one in others}
-        return {"c0": self._lead()} | leads
+        [constant] = parameter_names(1, self.data.names)
+        return {constant: self._lead()} | leads
 
     def _alike(self) -> dict[int, list[int]]:
         """Return the equations that are the same curve, by the most probable of them."""
@@ -461,7 +463,8 @@ def from_evolution(
         distinct.setdefault(equation.key, (equation, evidence))
     if not any(np.isfinite(evidence.rmse) for _, evidence in distinct.values()):
         # A constant can always be weighed.
-        constant = Equation("c0", data.names)
+        [name] = parameter_names(1, data.names)
+        constant = Equation(name, data.names)
         seed = seed_for(constant.key, random_seed)
         distinct[constant.key] = constant, weigh(constant.program, data, thorough, seed)
     conventional = search.fitness == "rmse"

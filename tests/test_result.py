@@ -213,6 +213,13 @@ def test_if_all_else_fails_there_is_a_constant(found, finalists):
     assert result.table["failure"].to_list() == [None, "singular covariance"][: len(result)]
 
 
+def test_the_constant_has_another_name_than_a_variable(found):
+    data = make_data(SHELF[0].rename(columns={"H": "c"}), SHELF[1])
+    empty = Evolution((), (), (), found.history, 7, "max_time")
+    result = from_evolution(empty, data, search=SEARCH, settings=QUICK, random_seed=1)
+    assert str(result.best.equation) == "cc0"
+
+
 def test_doubts_of_the_choice_come_first(result):
     # The root has 0.79, the power law 0.19.
     assert result.probabilities[0] > 3 * result.probabilities[1]
