@@ -26,6 +26,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from pmsr import experiments
+from pmsr.canonical import parameter_names
 from pmsr.data import leave_out_constant, load_galileo, make_data
 from pmsr.doubts import ResultWarning
 from pmsr.estimator import BayesianSymbolicRegressor
@@ -271,11 +272,12 @@ def _warm_up(X: Any, y: Any, n_jobs: int | None) -> None:
 
     The first run on a machine compiles for half a minute; processes import for seconds.
     """
-    weigh_equations(["c0"], X, y, settings=QUICK, random_seed=0)
+    constant = parameter_names(1, list(X.columns))
+    weigh_equations(constant, X, y, settings=QUICK, random_seed=0)
     n_workers = effective_n_jobs(n_jobs)
     if n_workers > 1:
         Parallel(n_jobs=n_jobs, batch_size=1)(
-            delayed(weigh_equations)(["c0"], X, y, settings=QUICK, random_seed=0)
+            delayed(weigh_equations)(constant, X, y, settings=QUICK, random_seed=0)
             for _ in range(2 * n_workers)
         )
 

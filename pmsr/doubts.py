@@ -165,7 +165,6 @@ def doubt_winner(
     texts: Sequence[str],
     probabilities: Sequence[float],
     winner: int,
-    prior_sensitivity: float = 0.0,
     *,
     is_pooled: bool = False,
 ) -> list[str]:
@@ -177,8 +176,6 @@ def doubt_winner(
         The equations.
     winner
         Place of the one that is put forward.
-    prior_sensitivity
-        By how many nats its log q would change if the bounds of the prior were halved.
     is_pooled
         Whether the probabilities include those of other equations that draw the same curve.
 
@@ -188,8 +185,6 @@ def doubt_winner(
     []
     >>> print(doubt_winner(["c0*x", "c0"], [0.6, 0.4], 0)[0][:71])
     The data do not decide: 'c0*x' has probability 0.60, 'c0' has 0.40. Com
-    >>> print(doubt_winner(["c0*x", "c0"], [0.9, 0.1], 0, 3.0)[0][:71])
-    Halving the bounds of the prior would change the log q of 'c0*x' by 3 n
     """
     others = [k for k in range(len(texts)) if k != winner and probabilities[k] > 0.0]
     if not others or not np.isfinite(probabilities[winner]):
@@ -203,14 +198,40 @@ def doubt_winner(
             "Compare their predictions, average over all of them (average=True, or --average), "
             "or measure where they differ."
         ]
-    lead = float(np.log(probabilities[winner] / probabilities[rival]))
-    if lead < abs(prior_sensitivity) < np.inf:
-        return [
-            f"Halving the bounds of the prior would change the log q of {texts[winner]!r} by "
-            f"{abs(prior_sensitivity):.2g} nats, more than it is ahead of {texts[rival]!r} "
-            f"({lead:.2g}). Take the two for equally good, or measure where they differ."
-        ]
     return []
+
+
+def doubt_prior(text: str, prior_sensitivity: float, leads: Mapping[str, float]) -> list[str]:
+    """Say whether an equation is ahead of another by less than the bounds of the prior matter.
+
+    Parameters
+    ----------
+    text
+        The equation.
+    prior_sensitivity
+        By how many nats its log q would change if the bounds of the prior were halved.
+    leads
+        By how many nats it is ahead of others. In nats, because a probability of exp(-800) is zero
+        and would hide a rival, however sensitive the equation. What it is behind is no lead.
+
+    Examples
+    --------
+    >>> doubt_prior("c0*x", 1.0, {"c0": 2.2})
+    []
+    >>> print(doubt_prior("c0*x", -3.0, {"c0": 2.2})[0][:71])
+    Halving the bounds of the prior would change the log q of 'c0*x' by 3 n
+    """
+    ahead = {rival: lead for rival, lead in leads.items() if 0.0 < lead < np.inf}
+    if not ahead:
+        return []
+    rival = min(ahead, key=lambda one: ahead[one])
+    if not abs(prior_sensitivity) > ahead[rival]:
+        return []
+    return [
+        f"Halving the bounds of the prior would change the log q of {text!r} by "
+        f"{abs(prior_sensitivity):.2g} nats, more than it is ahead of {rival!r} "
+        f"({ahead[rival]:.2g}). Take the two for equally good, or measure where they differ."
+    ]
 
 
 def doubt_noise(residuals: Floats, y: Floats) -> list[str]:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pmsr.data import Data, make_data
-from pmsr.evidence import Evidence, seed_for, weigh
+from pmsr.evidence import Evidence, fit_rmse, seed_for, weigh
 from pmsr.expression import Equation
 from pmsr.fitted import FittedEquation
 from pmsr.result import Result, library_versions, make_table
@@ -184,9 +184,10 @@ def weigh_equations(
             weighed[equation.key] = equation
         evidence = by_key[equation.key]
         if equation != weighed[equation.key]:
-            # Another spelling: its parameters are others, and its posterior has its best fit.
-            p = len(equation.parameters)
-            evidence = replace(evidence, theta=np.full(p, np.nan), n_parameters=p)
+            # Another spelling: its parameters are others, and so is its best fit.
+            seed = seed_for(equation.key, random_seed)
+            own = fit_rmse(equation.program, selected, settings, seed)
+            evidence = replace(evidence, theta=own.theta, n_parameters=own.n_parameters)
         found[name] = FittedEquation(equation, evidence, selected, settings, int(random_seed))
         if callback is not None:
             callback(name)

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pmsr.canonical import parameter_names
 from pmsr.data import Data, check_X
-from pmsr.doubts import doubt_chance, doubt_columns, doubt_range, doubt_winner, warn
+from pmsr.doubts import doubt_chance, doubt_columns, doubt_prior, doubt_range, doubt_winner, warn
 from pmsr.evidence import Evidence, constant_log_q, seed_for, weigh
 from pmsr.evolution import Evolution
 from pmsr.expression import Equation
@@ -206,12 +207,14 @@ class Result:
     def warnings(self) -> list[str]:
         """Reasons to doubt the result, in words; empty if there are none."""
         texts = [fitted.equation.text for fitted in self.equations]
-        sensitivity = self.best.evidence.prior_sensitivity
         groups = self._alike()
         pooled = [float(sum(self.probabilities[groups.get(k, [])])) for k in range(len(self))]
         is_pooled = any(len(alike) > 1 for alike in groups.values())
         doubts = doubt_chance(self.best.equation.text, self._lead(), self.n_candidates)
-        doubts += doubt_winner(texts, pooled, self.chosen, sensitivity, is_pooled=is_pooled)
+        undecided = doubt_winner(texts, pooled, self.chosen, is_pooled=is_pooled)
+        doubts += undecided or doubt_prior(
+            self.best.equation.text, self.best.evidence.prior_sensitivity, self._leads(groups)
+        )
         used, constant = self.best.used, self.data.constant
         if self.search is None:
             # In a comparison the user says what an equation depends on.
@@ -228,6 +231,14 @@ class Result:
         constants = [constant_log_q(self.data.y.tobytes(), settings)]
         constants += [one.evidence.log_q for one in self.equations if not one.used]
         return best.evidence.log_q - float(np.nanmax(constants))
+
+    def _leads(self, groups: Mapping[int, Sequence[int]]) -> dict[str, float]:
+        """Nats by which the best is ahead of each other curve, and of a constant."""
+        log_q = self.best.evidence.log_q
+        others = [self.equations[k] for k in groups if k != self.chosen]
+        leads = {one.equation.text: log_q - one.evidence.log_q for one in others}
+        [constant] = parameter_names(1, self.data.names)
+        return {constant: self._lead()} | leads
 
     def _alike(self) -> dict[int, list[int]]:
         """Return the equations that are the same curve, by the most probable of them."""
@@ -452,7 +463,8 @@ def from_evolution(
         distinct.setdefault(equation.key, (equation, evidence))
     if not any(np.isfinite(evidence.rmse) for _, evidence in distinct.values()):
         # A constant can always be weighed.
-        constant = Equation("c0", data.names)
+        [name] = parameter_names(1, data.names)
+        constant = Equation(name, data.names)
         seed = seed_for(constant.key, random_seed)
         distinct[constant.key] = constant, weigh(constant.program, data, thorough, seed)
     conventional = search.fitness == "rmse"

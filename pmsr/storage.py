@@ -195,7 +195,7 @@ def _find_wrong(e: Evidence, n_parameters: int, n_points: int, conventional: boo
     """Name a part of the evidence that cannot be; None if all can."""
     has_failed = e.failure is not None
     is_weighed = math.isfinite(e.log_q)
-    # Spellings of an equation that was weighed before have no best fit of their own: all NaN.
+    # What has failed, or is another spelling of what was weighed, may have no best fit: all NaN.
     fitted = np.isfinite(e.theta).all() or np.isnan(e.theta).all()
     integrals = (e.log_z, e.log_z_gamma)
     # A search that is content with an estimate does not compute them.

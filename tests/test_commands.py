@@ -107,6 +107,13 @@ def test_names_of_any_kind_work_from_file_to_prediction(tmp_path, capsys):
     assert "&lt;" not in (tmp_path / "c" / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", ["c", "c0"])
+def test_a_column_may_be_called_like_a_parameter(name, capsys):
+    SHELF[0].rename(columns={"H": name}).assign(D=SHELF[1]).to_csv("c.csv", index=False)
+    assert main(["fit", "c.csv", "--target", "D", "--generations", "2", *TINY]) == 0
+    assert "D = " in capsys.readouterr().out
+
+
 def test_fit_prints_json_and_nothing_else(data, capsys):
     options = ["--generations", "1", "--out", "new", "--json", "--no-report", "--max-parameters"]
     assert main(["fit", data, "--target", "D", *TINY, *options, "1"]) == 0

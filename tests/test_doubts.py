@@ -14,6 +14,7 @@ from pmsr.doubts import (
     doubt_interpolation,
     doubt_noise,
     doubt_number_of_points,
+    doubt_prior,
     doubt_range,
     doubt_sampling,
     doubt_winner,
@@ -83,13 +84,12 @@ def test_without_a_rival_there_is_nothing_to_decide(probabilities):
 
 
 def test_a_lead_smaller_than_the_prior_sensitivity_is_doubted():
-    # exp(2) = 7.4 times as probable: 2 nats ahead.
-    probabilities = [0.88, 0.12]
-    assert doubt_winner(["a", "b"], probabilities, 0, 1.9) == []
+    leads = {"a": 5.0, "b": 2.0, "better": -1.0, "failed": np.inf, "unknown": np.nan}
+    assert doubt_prior("c", 1.9, leads) == []
     for sensitivity in (2.1, -2.1):
-        [doubt] = doubt_winner(["a", "b"], probabilities, 0, sensitivity)
-        assert "by 2.1 nats, more than it is ahead of 'b' (2)" in doubt
-    assert doubt_winner(["a", "b"], probabilities, 0, np.nan) == []
+        [doubt] = doubt_prior("c", sensitivity, leads)
+        assert "the log q of 'c' by 2.1 nats, more than it is ahead of 'b' (2)" in doubt
+    assert doubt_prior("c", 9.0, {"better": -1.0}) == doubt_prior("c", 9.0, {}) == []
 
 
 SAMPLED = pd.DataFrame({"ess": [2000.0, np.nan], "r_hat": [1.0, np.nan]}, index=["c0", "c1"])

@@ -197,6 +197,98 @@ def test_prior_sensitivity_tells_what_halved_bounds_would_do():
     assert run.prior_sensitivity == pytest.approx(exact[1] - exact[0], abs=0.05)
 
 
+def test_prior_sensitivity_is_a_number_where_no_particle_is_within_the_halved_bounds():
+    x = np.linspace(0.0, 1.0, 30)
+    y = 20.0 + 0.5 * np.random.default_rng(0).standard_normal(30)
+    sse = float(np.sum((y - x * (x @ y) / (x @ x)) ** 2))
+    exact = []
+    for bound in (2.0, 1.0):  # all of the integral is next to the upper end of log sigma
+        u = np.log(bound * np.std(y)) - np.linspace(0.0, 0.2, 400_001)
+        log_z = []
+        for phi in (1.0, 1.0 / np.sqrt(30)):
+            exponent = (2 - 30 * phi) * u - phi * sse / 2 * np.exp(-2 * u)
+            log_z.append(exponent[0] + np.log(np.trapezoid(np.exp(exponent - exponent[0]), -u)))
+        exact.append(log_z[0] - log_z[1])
+    assert exact[1] - exact[0] < -1000.0
+    for settings in (QUICK, Settings(), FINALIST):
+        run = compute_evidence("c0*x0", x, y, settings=settings, random_seed=0)
+        assert run.failure is None
+        # The histogram of log sigma that a search makes do with has cells of a few per mille.
+        assert run.prior_sensitivity == pytest.approx(exact[1] - exact[0], abs=0.5)
+
+
+def test_a_column_of_any_length_is_paid_for():
+    # exp(360) is 1e156, the square of which no float can hold.
+    T = np.linspace(290.0, 360.0, 30)
+    y = 2.0 * np.exp(0.01 * T) + 0.5 * np.random.default_rng(0).standard_normal(30)
+    text = "c0*exp(c1*x0) + c2*exp(x0)"
+    hot, cool = (compute_evidence(text, T - shift, y, random_seed=0) for shift in (0.0, 290.0))
+    assert (hot.rank, cool.rank, hot.failure, cool.failure) == (3, 3, None, None)
+    assert abs(hot.log_q - cool.log_q) < 3.0 * np.hypot(hot.log_q_se, cool.log_q_se)
+    assert hot.prior_sensitivity == pytest.approx(cool.prior_sensitivity, abs=0.05)
+    assert hot.rmse == pytest.approx(cool.rmse)
+    assert hot.theta[2] * np.exp(290.0) == pytest.approx(cool.theta[2], rel=1e-6)
+
+
+# Each has, for every unit of x or y, parameters that are multiples of the old ones.
+SCALABLE = (
+    "c0",
+    "c0 + c1*x0",
+    "c0*x0**2 + c1*x0",
+    "c0*exp(c1*x0) + c2",
+    "c0/(c1 + x0)",
+    "(c0 + c1*x0)/(1 + c2*x0)",
+    "c0*c1*x0",
+)
+# Powers of two change no digit, so that nothing but rounding in logarithms may remain.
+UNITS = (2.0**320, 2.0**-320, 2.0**200, 2.0**-200)
+
+
+@pytest.mark.parametrize("settings", [Settings(), QUICK], ids=["thorough", "quick"])
+@pytest.mark.parametrize("text", SCALABLE)
+def test_evidence_does_not_depend_on_units(text, settings):
+    X = np.linspace(0.5, 3.0, 20)
+    y = 2.0 * np.exp(-X) + 0.1 * np.random.default_rng(0).standard_normal(20)
+    plain = compute_evidence(text, X, y, settings=settings, random_seed=0)
+    for unit in UNITS:
+        of_y = compute_evidence(text, X, y * unit, settings=settings, random_seed=0)
+        of_x = compute_evidence(text, X * unit, y, settings=settings, random_seed=0)
+        # log L has N factors 1/sigma; Z(1) and Z(gamma) share the volume element.
+        shift = -(1.0 - plain.gamma) * len(y) * np.log(unit)
+        assert of_y.log_q == pytest.approx(plain.log_q + shift, abs=1e-6)
+        assert of_x.log_q == pytest.approx(plain.log_q, abs=1e-6)
+        for one, rmse in ((of_y, plain.rmse * unit), (of_x, plain.rmse)):
+            assert (one.rank, one.failure) == (plain.rank, plain.failure)
+            assert one.rmse == pytest.approx(rmse, rel=1e-9)
+            assert one.prior_sensitivity == pytest.approx(plain.prior_sensitivity, abs=1e-6)
+            assert one.log_q_se == pytest.approx(plain.log_q_se, rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+@pytest.mark.parametrize("text", ["c0*x0**2 + c1*x0", "c0*exp(c1*x0) + c2", "2*x0", "3"])
+def test_evidence_in_decimal_units_agrees_within_its_error(text, unit):
+    X, y = make_sine(n_points=20, sigma=0.3, random_seed=0)
+    plain = compute_evidence(text, X, y, random_seed=0)
+    scaled = compute_evidence(f"{unit!r}*({text})", X, y * unit, random_seed=0)
+    shift = -(1.0 - plain.gamma) * len(y) * np.log(unit)
+    most = 3.0 * np.hypot(plain.log_q_se, scaled.log_q_se) + 1e-6
+    assert abs(scaled.log_q - plain.log_q - shift) < most
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
+def test_what_floats_cannot_square_is_refused(unit):
+    X, y = make_sine(n_points=20, sigma=0.3, random_seed=0)
+    with pytest.raises(ValueError, match="must have a magnitude between 1e-100 and 1e\\+100"):
+        compute_evidence("c0", X, y * unit)
+    with pytest.raises(ValueError, match="must have a magnitude between 1e-100 and 1e\\+100"):
+        compute_evidence("c0*x0", X * unit, y)
+    # Out of range on the way: x**5 is 1e450 or 1e-450, and its parameter 1e-450 or 1e450.
+    run = compute_evidence("c0*x0**5", X * unit**0.6, y, random_seed=0)
+    assert run.log_q == -np.inf and run.failure is not None
+    # Squares of its derivatives are out of range, but nothing that matters is.
+    assert compute_evidence("c0*x0**2", X * unit**0.6, y, random_seed=0).failure is None
+
+
 def test_the_record_describes_the_fit():
     X, y = load_galileo("no_shelf")
     run = compute_evidence("k1*D**2/(1 + k2*D)", X, y, random_seed=0)

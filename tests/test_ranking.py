@@ -233,7 +233,8 @@ def test_equations_that_were_weighed_have_posteriors_and_predictions():
 def test_another_spelling_has_its_own_parameters():
     result = weigh_equations(["c0*sqrt(H)", "2*k5*sqrt(H)"], *SHELF, settings=QUICK, random_seed=1)
     single, double = result["c0*sqrt(H)"], result["2*k5*sqrt(H)"]
-    np.testing.assert_allclose(double.theta, single.theta / 2, rtol=1e-6)
+    np.testing.assert_allclose(double.evidence.theta, single.evidence.theta / 2, rtol=1e-6)
+    np.testing.assert_array_equal(double.theta, double.evidence.theta)
     np.testing.assert_allclose(double.predict([400.0]), single.predict([400.0]), rtol=0.01)
 
 

@@ -214,6 +214,13 @@ def test_if_all_else_fails_there_is_a_constant(found, finalists):
     assert result.table["failure"].to_list() == [None, "singular covariance"][: len(result)]
 
 
+def test_the_constant_has_another_name_than_a_variable(found):
+    data = make_data(SHELF[0].rename(columns={"H": "c"}), SHELF[1])
+    empty = Evolution((), (), (), found.history, 7, "max_time")
+    result = from_evolution(empty, data, search=SEARCH, settings=QUICK, random_seed=1)
+    assert str(result.best.equation) == "cc0"
+
+
 def test_doubts_of_the_choice_come_first(result):
     # The root has 0.79, the power law 0.19.
     assert result.probabilities[0] > 3 * result.probabilities[1]
@@ -247,6 +254,20 @@ def test_a_better_constant_than_c0_counts_and_a_constant_leads_nothing():
     behind = result["20"].evidence.log_q - result["c0*x0"].evidence.log_q
     doubt = result.select("c0*x0").warnings[0]
     assert doubt.startswith(f"A constant is ahead of 'c0*x0' by {behind:.1f} nats")
+
+
+def test_a_lead_that_the_bounds_of_the_prior_decide_is_doubted_however_improbable_the_rival():
+    x = np.linspace(0.0, 1.0, 30)
+    y = 20.0 + 0.5 * np.random.default_rng(0).standard_normal(30)
+    result = weigh_equations(["c0*x0", "c0*x0**2"], x, y, settings=Settings(), random_seed=1)
+    assert result.probabilities.tolist() == [1.0, 0.0]
+    sensitivity = result.table["prior_sensitivity"]
+    assert np.isfinite(sensitivity).all() and sensitivity.iloc[0] < -1000.0
+    [doubt] = [one for one in result.warnings if "Halving the bounds" in one]
+    assert "of 'c0*x0' by" in doubt and "ahead of 'c0*x0**2'" in doubt
+    good = weigh_equations(["c0*x0", "c0"], x, y, settings=Settings(), random_seed=1)
+    assert good.best.equation.text == "c0"
+    assert not any("Halving the bounds" in one for one in good.warnings)
 
 
 def test_without_evidence_there_is_no_lead(found):
