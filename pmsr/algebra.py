@@ -52,12 +52,31 @@ def apply_operator(name: str, *arguments: Any) -> Any:
     """
     if name == "pow":
         return power(*arguments)
+    if name == "sqrt":
+        return power(arguments[0], sympy.S.Half)
     if name == "abs":
         return _absolute(arguments[0])
     if name == "exp":
         _check_powers_of_e(arguments[0])
+    if name == "/" and arguments[1].is_Number and arguments[1].is_zero:
+        raise ValueError(describe_failure(sympy.zoo))  # SymPy raises something else for floats
     value = OPERATORS[name].sympy(*arguments)
+    if name == "tanh":
+        _leave_undecided(value)
     return without_cot(value) if name == "tan" else value
+
+
+def _leave_undecided(value: Any) -> None:
+    """Keep SymPy from splitting the argument of tanh into a real and an imaginary part.
+
+    It does so to tell whether tanh(sqrt(...)) is real and finite, does not find out, and takes
+    minutes for a tower of functions. No other operator asks in this way.
+    """
+    if isinstance(value, sympy.tanh) and not value.args[0].is_real:
+        if value._assumptions is value.default_assumptions:
+            value._assumptions = value.default_assumptions.copy()
+        for fact in ("real", "finite"):
+            value._assumptions.setdefault(fact, None)
 
 
 def _absolute(argument: Any) -> Any:
@@ -112,9 +131,22 @@ def power(base: Any, exponent: Any) -> Any:
         coefficient, rest = base.as_coeff_Mul()
         if coefficient not in (1, -1):
             base = Mul(Float(coefficient), rest)
+    if base.is_Mul and not exponent.is_Integer:
+        base = _with_one_float(base)
     if base.is_Rational and base.p == 1 and base.q != 1 and not exponent.is_number:
         return Pow(Integer(base.q), -exponent)
     return Pow(base, exponent)
+
+
+def _with_one_float(product: Any) -> Any:
+    """Multiply a float and roots such as 2**(1/4), whose root SymPy would seek for ever."""
+    numbers = [factor for factor in product.args if factor.is_number]
+    if len(numbers) < 2 or not any(number.is_Float for number in numbers):
+        return product
+    value = math.prod(map(constant_value, numbers))
+    if not math.isfinite(value):
+        raise ValueError(describe_failure(Mul(*numbers)))
+    return Mul(Float(value), *(factor for factor in product.args if not factor.is_number))
 
 
 def check_exponent(exponent: Any, times: float = 1.0) -> None:
@@ -175,9 +207,12 @@ def _check_powers_of_e(argument: Any) -> None:
             check_exponent(Mul(*(f for f in factors if not isinstance(f, sympy.log))))
 
 
+_OWN_FORM = {f: f.__name__.lower() for f in (sympy.tan, sympy.tanh, sympy.Abs, sympy.exp, Pow)}
+
+
 def rebuild(expression: Any, arguments: Sequence[Any]) -> Any:
     """Return the expression with other arguments."""
-    name = {sympy.tan: "tan", sympy.Abs: "abs", sympy.exp: "exp", Pow: "pow"}.get(expression.func)
+    name = _OWN_FORM.get(expression.func)
     return apply_operator(name, *arguments) if name else expression.func(*arguments)
 
 
@@ -203,6 +238,28 @@ def _built_again(e: Any, memo: dict[Any, Any]) -> Any:
             known = rebuild(e, [_built_again(argument, memo) for argument in e.args])
         memo[e] = known
     return known
+
+
+def extent(expression: Any) -> tuple[int, int]:
+    """Count the nodes of an expression, where each counts wherever it occurs, and its levels.
+
+    Examples
+    --------
+    >>> x = real_symbol("x")
+    >>> extent(sympy.sin(x + 1) * (x + 1))
+    (8, 4)
+    """
+    known: dict[Any, tuple[int, int]] = {}
+
+    def look(e: Any) -> tuple[int, int]:
+        found = known.get(e)
+        if found is None:
+            below = [look(argument) for argument in e.args]
+            found = 1 + sum(n for n, _ in below), 1 + max((m for _, m in below), default=0)
+            known[e] = found
+        return found
+
+    return look(expression)
 
 
 def tidy(expression: Any) -> Any:

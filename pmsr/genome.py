@@ -15,6 +15,7 @@ from pmsr.algebra import (
     apply_operator,
     check_size,
     real_symbol,
+    tidy_number,
 )
 from pmsr.canonical import parameter_names
 from pmsr.expression import MAX_LENGTH, Equation
@@ -612,7 +613,7 @@ def _choose(places: Sequence[int], rng: np.random.Generator) -> int:
 
 
 def _number(value: float) -> Any:
-    return sympy.Integer(int(value)) if value == int(value) else sympy.Float(value)
+    return tidy_number(sympy.Float(value))
 
 
 def _arity(code: int) -> int:

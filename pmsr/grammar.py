@@ -231,6 +231,21 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def nesting(text: str) -> int:
+    """How deep `parse` finds a text nested that `write` has written.
+
+    Examples
+    --------
+    >>> nesting("x + sin(2*(x + y))"), nesting("`height (mm)`")
+    (3, 1)
+    """
+    depth = deepest = 1
+    for bracket in re.findall(r"`[^`]*`|[()]", text):
+        depth += {"(": 1, ")": -1}.get(bracket, 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
 def without_quotes(text: str) -> str:
     """Return an equation for a reader: without backquotes around names that do not need them.
 
