@@ -397,7 +397,7 @@ class _Spelling:
         return self._write(self.expression)
 
     def reading_order(self, colours: Sequence[int]) -> list[int]:
-        """Number the parameters by colour, and those of one colour as one reads them.
+        """Give numbers to the parameters by colour, and to those of one colour as one reads them.
 
         For single parameters only: parts that are written alike differ in nothing else.
         """

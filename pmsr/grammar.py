@@ -6,7 +6,6 @@ backquotes (a backquote in a name is doubled).
 """
 
 import difflib
-import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn, Protocol

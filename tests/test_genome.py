@@ -194,7 +194,10 @@ def test_a_graph_whose_tree_is_long_is_refused_by_its_rows():
     # The product of a row and its sine, over and over.
     rows = [[VARIABLE, 0, 0]]
     while len(rows) < 80:
-        rows += [[operator_code("sin"), len(rows) - 1, 0], [operator_code("*"), len(rows), len(rows) - 1]]
+        rows += [
+            [operator_code("sin"), len(rows) - 1, 0],
+            [operator_code("*"), len(rows), len(rows) - 1],
+        ]
     genome = Genome(np.array(rows, dtype=np.int32))
     with pytest.raises(TooLarge, match="may have 10,000 characters, and this graph has"):
         genome.equation(["x"])
