@@ -16,6 +16,8 @@ LARGEST_INTEGER = 2**63 - 1  # PyTensor's integers end here; a longer one become
 LARGEST_DENOMINATOR = 64  # 0.5 is exactly 1/2, so that x**0.5 is sqrt(x)
 # SymPy computes 8**n exactly for log(1 - (x + 3/8)**n): milliseconds here, for ever at 10**10.
 LARGEST_EXPONENT = 10_000
+# Levels of a number such as 2**(-sqrt(3)); SymPy compares higher towers with ever more digits.
+HIGHEST_NUMBER = 8
 
 
 class TooLarge(ValueError):
@@ -179,6 +181,8 @@ def check_exponent(exponent: Any, times: float = 1.0) -> None:
 def check_size(value: Any) -> Any:
     """Return an expression that was just built, unless a number or an exponent in it is too large.
 
+    A number that is a tower of functions and powers is returned as a float.
+
     To be asked after every step: otherwise 9**9**9**9 would keep SymPy busy for ever.
 
     Examples
@@ -193,6 +197,8 @@ def check_size(value: Any) -> Any:
         size = constant_value(number)
         if not math.isfinite(size) or (size == 0.0 and number.is_zero is False):
             raise ValueError(describe_failure(number))
+        if number is value and extent(number)[1] > HIGHEST_NUMBER:
+            return tidy_number(Float(size))
     for factor in Mul.make_args(value):
         if factor.is_Pow:
             check_exponent(factor.exp)  # x**1000*x**1000

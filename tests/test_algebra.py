@@ -7,6 +7,7 @@ from sympy import Float, Integer, Rational
 
 from pmsr.algebra import (
     apply_operator,
+    check_size,
     constant_value,
     describe_failure,
     power,
@@ -60,6 +61,14 @@ def test_the_root_of_a_float_times_a_root_is_found():
     inner = x ** Rational(3, 2) * (sympy.sqrt(2) * x ** Rational(3, 2) + sympy.sqrt(2 * x))
     root = apply_operator("sqrt", Float(0.1) * Integer(2) ** Rational(1, 4) * sympy.sqrt(inner))
     assert root.as_coeff_Mul()[0] == pytest.approx(math.sqrt(0.1 * 2**0.25))
+
+
+def test_towers_of_numbers_become_floats():
+    start, tower = time.process_time(), Integer(2)
+    for _ in range(45):
+        tower = check_size(power(Rational(1, 2), tower))
+    assert time.process_time() - start < 2
+    assert float(tower) == pytest.approx(0.641185744504986)  # the solution of x = 2**(-x)
 
 
 def test_division_by_a_zero_that_is_a_float_is_refused():
