@@ -3,8 +3,10 @@
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -88,3 +90,35 @@ def limit(seconds: float | None) -> Iterator[None]:
 def generator(seed: int, place: int) -> np.random.Generator:
     """Return the generator of one input, the same whatever was tried before."""
     return np.random.default_rng([seed, place])
+
+
+def share(
+    name: str, attempt: Callable[[Tally, int, int], None], n: int, seed: int, workers: int = 2
+) -> Tally:
+    """Attempt n inputs by their places, in two processes: each has its own main thread and clock.
+
+    Parameters
+    ----------
+    name
+        What is attacked.
+    attempt
+        A function of a module that tries one input, given the tally, the seed and the place.
+    n, seed
+        How many inputs, and which.
+    workers
+        How many processes.
+    """
+    tally = Tally(name)
+    parts = [(name, attempt, range(first, n, workers), seed) for first in range(workers)]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as processes:
+        for part in processes.map(_attempt_all, parts):
+            tally.join(part)
+    return tally
+
+
+def _attempt_all(part: tuple[str, Callable[[Tally, int, int], None], range, int]) -> Tally:
+    name, attempt, places, seed = part
+    tally = Tally(name)
+    for place in places:
+        attempt(tally, seed, place)
+    return tally

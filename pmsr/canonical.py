@@ -363,22 +363,10 @@ def _key_and_doubt(
     In (x - y)/(y - x) it is the key that shows that two factors are alike up to their signs.
     """
     census = Census(expression, parameters)
-    names = dict(names)
-    occurring = list(census.total)
-    known: dict[Any, Any] = {}
-
-    def text(labels: Sequence[str]) -> str:
-        nonlocal known
-        names.update(zip(occurring, labels, strict=True))
-        memo = dict(known)
-        written = write(expression, names, leading=census.total, signless=census.single, memo=memo)
-        if not known:  # what has no parameters is written once
-            known = {key: value for key, value in memo.items() if not census.occurrences(key[0])}
-        return written
-
-    shared = [census.total[c] > 1 for c in occurring]
-    colours = _least_text(text, [0] * len(occurring), shared)[1]
-    key = text([f"{word}{colour}" for colour in colours])
+    spelling = _Spelling(expression, census, dict(names))
+    colours = _least_text(spelling, [0] * len(spelling.occurring))[1]
+    key = spelling.text([f"{word}{colour}" for colour in colours])
+    names = spelling.names
     n_sums, has_constants = census.survey(expression)
     if (n_sums and has_constants) or (
         n_sums > 1 and has_repeats(expression, names, signless=census.single)
@@ -392,31 +380,99 @@ def _symbol(symbols: Mapping[str, Any], name: str, is_quoted: bool) -> Any:
     return symbols.get(quoted(name) if is_quoted else name, sympy.pi)
 
 
+class _Spelling:
+    """The texts of one expression with other and other names for its parameters."""
+
+    def __init__(self, expression: Any, census: Census, names: dict[Any, str]) -> None:
+        self.expression = expression
+        self.census = census
+        self.names = names
+        self.occurring = list(census.total)
+        self.shared = [census.total[c] > 1 for c in self.occurring]
+        self._known: dict[Any, Any] = {}
+
+    def text(self, labels: Sequence[str]) -> str:
+        """Write the expression with these labels for the parameters."""
+        self.names.update(zip(self.occurring, labels, strict=True))
+        return self._write(self.expression)
+
+    def reading_order(self, colours: Sequence[int]) -> list[int]:
+        """Give numbers to the parameters by colour, and to those of one colour as one reads them.
+
+        For single parameters only: parts that are written alike differ in nothing else.
+        """
+        self.text([f"c{colour}" for colour in colours])
+        places: dict[Any, int] = {}
+        stack = [self.expression]
+        while stack:
+            e = stack.pop()
+            if e.is_Symbol:
+                places.setdefault(e, len(places))
+            elif self.census.occurrences(e):
+                is_ordered = not (e.is_Add or e.is_Mul)
+                stack += reversed(e.args if is_ordered else sorted(e.args, key=self._signless))
+        marks = [(colour, places[c]) for colour, c in zip(colours, self.occurring, strict=True)]
+        ranks = {mark: rank for rank, mark in enumerate(sorted(marks))}
+        return [ranks[mark] for mark in marks]
+
+    def _write(self, e: Any) -> str:
+        leading, signless = self.census.total, self.census.single
+        return write(e, self.names, leading=leading, signless=signless, memo=self)
+
+    def _signless(self, e: Any) -> str:
+        return self._write(e).removeprefix("-")
+
+    # A memo for the writer: what a part looks like depends on the names in this part alone.
+
+    def get(self, part: tuple[Any, bool]) -> Any:
+        return self._known.get(self._with_names(part))
+
+    def __setitem__(self, part: tuple[Any, bool], written: Any) -> None:
+        # What contains most of the parameters changes with nearly every name.
+        if 2 * len(self.census.occurrences(part[0])) <= len(self.occurring):
+            self._known[self._with_names(part)] = written
+
+    def _with_names(self, part: tuple[Any, bool]) -> tuple[Any, ...]:
+        return *part, *(self.names[c] for c in self.census.occurrences(part[0]))
+
+
 def _least_text(
-    text: Callable[[Sequence[str]], str], colours: Sequence[int], shared: Sequence[bool]
+    spelling: _Spelling, colours: Sequence[int], quick: bool = False
 ) -> tuple[str, Sequence[int]]:
     """Name the parameters by their places in the text alone; return the text and their numbers.
 
-    Colours are refined until parameters of one colour look alike; then one of them is singled out
-    and so on. Among parameters that occur once, the choice does not matter (what they sit in is a
-    tree). Among shared ones it may: all are tried, except those that lead to the same text.
+    Colours are refined until parameters of one colour look alike. Among parameters that occur
+    once, the choice does not matter (what they sit in is a tree). Among shared ones it may: each is
+    singled out, except those that lead to the same text; if quick, only the first.
     """
-    colours = _refine(text, colours)
+    colours = _refine(spelling.text, colours)
     tied = sorted(
-        (not shared[i], colour, i) for i, colour in enumerate(colours) if colours.count(colour) > 1
+        (not spelling.shared[i], colour, i)
+        for i, colour in enumerate(colours)
+        if colours.count(colour) > 1
     )
-    if not tied:
-        return text([f"c{colour}" for colour in colours]), colours
+    if not tied or tied[0][0]:
+        colours = spelling.reading_order(colours) if tied else colours
+        return spelling.text([f"c{colour}" for colour in colours]), colours
     alike = [i for _, colour, i in tied if colour == tied[0][1]]
-    if tied[0][0]:
-        return _least_text(text, _singled_out(colours, alike[0]), shared)
-    nobody = [False] * len(shared)
-    quick = [_least_text(text, _singled_out(colours, i), nobody)[0] for i in alike]
-    return min(
-        _least_text(text, _singled_out(colours, i), shared)
-        for place, i in enumerate(alike)
-        if quick.index(quick[place]) == place
-    )
+    if quick:
+        return _least_text(spelling, _singled_out(colours, alike[0]), quick)
+    different: list[int] = []
+    for i in alike:
+        if not any(_are_exchangeable(spelling, i, j) for j in different):
+            different.append(i)
+    if len(different) > 1:
+        texts = [_least_text(spelling, _singled_out(colours, i), True)[0] for i in different]
+        different = [i for place, i in enumerate(different) if texts.index(texts[place]) == place]
+    return min(_least_text(spelling, _singled_out(colours, i)) for i in different)
+
+
+def _are_exchangeable(spelling: _Spelling, i: int, j: int) -> bool:
+    """Tell whether two parameters can change places while all others stay, and nobody sees it."""
+    labels = [f"c{k}" for k in range(len(spelling.occurring))]
+    before = spelling.text(labels)
+    labels[i], labels[j] = labels[j], labels[i]
+    return spelling.text(labels) == before
 
 
 def _singled_out(colours: Sequence[int], chosen: int) -> list[int]:

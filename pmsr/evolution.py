@@ -15,6 +15,7 @@ from rich.errors import LiveError
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from pmsr.algebra import TooLarge
 from pmsr.checkpoint import State, load_state, save_state
 from pmsr.data import Data, leave_out_constant
 from pmsr.evidence import Evidence, fit_rmse, seed_for, weigh
@@ -222,6 +223,8 @@ def read_graph(genome: Genome, variables: Sequence[str], search: Search) -> Read
         else:
             key = equation.key
             equation = equation.to_canonical()
+    except TooLarge as error:
+        return Reading(f"! {error}", refusal="too complex")
     except (ValueError, TypeError) as error:  # SymPy's way to say that a number is not real
         return Reading(f"! {error}", refusal="not a real, finite expression")
     refusal = "too complex" if len(key) > MAX_LENGTH else _refusal(equation, search)

@@ -11,10 +11,18 @@ from unicodedata import lookup
 
 import sympy
 
-from pmsr.algebra import function_names, real_symbol, settle, tidy, without_cot
-from pmsr.canonical import canonical_key
+from pmsr.algebra import (
+    TooLarge,
+    extent,
+    function_names,
+    real_symbol,
+    settle,
+    tidy,
+    without_cot,
+)
+from pmsr.canonical import Census, canonical_key
 from pmsr.data import Data, make_data, make_data_for
-from pmsr.grammar import parse, quoted, write
+from pmsr.grammar import nesting, parse, quoted, write
 from pmsr.lowering import lower
 from pmsr.program import Program
 from pmsr.settings import Settings, check_settings
@@ -23,6 +31,8 @@ from pmsr.threads import ONE_AT_A_TIME
 # Any: SymPy's constructors are untyped; every Any below is a SymPy expression.
 
 MAX_LENGTH = 10_000  # characters of an equation
+MAX_PARAMETERS = 200  # of an equation
+MAX_SHARED = 20  # parameters that occur more than once: the key tries them in turn
 MAX_DEPTH = 100  # nested brackets, calls and exponents of an equation
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _PARAMETER = re.compile(r"(?=[^\W\d_])([^\W\d]+?)_?([0-9]+)")  # c0, theta_2: a word and digits
@@ -151,18 +161,40 @@ class Equation:
         Equation('c0*x', variables=['x'])
         """
         other = Equation.__new__(Equation)
-        other._set(self.canonical, self.variables, ())
         other.__dict__["key"] = self.key  # a canonical form's key is its own
+        other._set(self.canonical, self.variables, ())
         return other
 
     def _set(self, expression: Any, variables: Sequence[str], listed: Sequence[str]) -> None:
         names = {symbol.name for symbol in expression.free_symbols}
         rest = sorted(names.difference(variables, listed), key=_natural)
         parameters = [name for name in listed if name in names] + rest
+        if len(parameters) > MAX_SHARED:
+            _check_number(expression, parameters)
         # Not by assignment: the record is frozen.
         self.__dict__.update(
             variables=tuple(variables), parameters=tuple(parameters), expression=expression
         )
+        self._check_readable()
+
+    def _check_readable(self) -> None:
+        """Refuse an equation whose text or key would itself be refused: it could not be loaded."""
+        size, height = extent(self.expression)
+        longest = 2 + 2 * max(map(len, self.variables), default=0)  # backquotes, all doubled
+        # A node adds a name or a number of 24 characters, an operator or function, and brackets.
+        if size * (max(24, longest) + 12) <= MAX_LENGTH and 2 * height < MAX_DEPTH:
+            return
+        for text in (str(self), self.key):
+            if len(text) > MAX_LENGTH:
+                raise TooLarge(
+                    f"An equation may have {MAX_LENGTH:,} characters, got {len(text):,} when "
+                    f"written out: {text[:40]}..."
+                )
+            if nesting(text) > MAX_DEPTH:
+                raise TooLarge(
+                    f"An equation may be nested {MAX_DEPTH} deep; this goes deeper when written "
+                    f"out: {text[:40]}..."
+                )
 
     @cached_property
     def text(self) -> str:
@@ -228,6 +260,22 @@ class Equation:
     def __getstate__(self) -> dict[str, Any]:
         kept = ("text", "variables", "parameters", "expression")
         return {name: self.__dict__[name] for name in kept if name in self.__dict__}
+
+
+def _check_number(expression: Any, parameters: Sequence[str]) -> None:
+    """Refuse more parameters than the key can name in reasonable time."""
+    if len(parameters) > MAX_PARAMETERS:
+        raise TooLarge(
+            f"An equation may have {MAX_PARAMETERS} parameters, got {len(parameters)}. Leave some "
+            "out."
+        )
+    census = Census(expression, {real_symbol(name) for name in parameters})
+    n_shared = len(census.total) - len(census.single)
+    if n_shared > MAX_SHARED:
+        raise TooLarge(
+            f"In an equation at most {MAX_SHARED} parameters may occur more than once, got "
+            f"{n_shared}. Write parameters of their own, or fewer."
+        )
 
 
 def _natural(name: str) -> tuple[str, int, str]:

@@ -9,9 +9,16 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from pmsr.algebra import apply_operator, real_symbol
+from pmsr.algebra import (
+    LARGEST_EXPONENT,
+    TooLarge,
+    apply_operator,
+    check_size,
+    real_symbol,
+    tidy_number,
+)
 from pmsr.canonical import parameter_names
-from pmsr.expression import Equation
+from pmsr.expression import MAX_LENGTH, Equation
 from pmsr.operators import (
     FIRST_OPERATOR,
     LITERAL,
@@ -181,6 +188,9 @@ class Genome:
         ------
         ValueError
             If it is not a real, finite expression, such as x/(x - x).
+        TooLarge
+            If it has more nodes, written as a tree, than an equation may have characters, or too
+            large an exponent; both are known before there is any algebra.
 
         Examples
         --------
@@ -197,6 +207,7 @@ class Genome:
         self, rows: Sequence[tuple[int, int, int]], variables: Sequence[str], names: Sequence[str]
     ) -> Any:
         """Build the SymPy expression of normal rows, with these names for the parameters."""
+        _check_extent(rows, self.literals)
         built: list[Any] = []
         operators, unnamed = list(OPERATORS), iter(names)
         for code, a, b in rows:
@@ -207,15 +218,48 @@ class Genome:
             elif code == LITERAL:
                 built.append(_number(self.literals[a]))
             elif code == POWER:
-                built.append(apply_operator("pow", built[a], sympy.Integer(b)))
+                built.append(check_size(apply_operator("pow", built[a], sympy.Integer(b))))
             else:
                 arguments = (a, b)[: _arity(code)]
                 name = operators[code - FIRST_OPERATOR]
-                built.append(apply_operator(name, *(built[k] for k in arguments)))
+                built.append(check_size(apply_operator(name, *(built[k] for k in arguments))))
         return built[-1]
 
 
+def _check_extent(rows: Sequence[tuple[int, int, int]], literals: Sequence[float]) -> None:
+    """Refuse a graph whose tree or whose exponents are too large, by its rows alone.
+
+    What several rows refer to is written once for each: 42 rows can be a text of megabytes.
+    """
+    sizes: list[int] = []
+    degrees: list[float] = []  # by products and powers; `algebra.power` sees other exponents
+    for code, a, b in rows:
+        children = _children((code, a, b))
+        sizes.append(1 + sum(sizes[child] for child in children))
+        below = [degrees[child] for child in children]
+        if code == POWER:
+            degree = below[0] * abs(b)
+        elif code in _PRODUCTS:
+            degree = sum(below)
+        elif code == _POW and rows[b][0] == LITERAL:
+            degree = below[0] * abs(literals[rows[b][1]])
+        else:
+            degree = max(below, default=1.0)
+        degrees.append(degree)
+    if sizes[-1] > MAX_LENGTH:
+        raise TooLarge(
+            f"An equation may have {MAX_LENGTH:,} characters, and this graph has {sizes[-1]:,} "
+            "nodes where each is written wherever it is used."
+        )
+    if (largest := max(degrees)) > LARGEST_EXPONENT:
+        raise TooLarge(
+            f"A number in an exponent may be at most {LARGEST_EXPONENT:,}, got {largest:.6g}."
+        )
+
+
 _COMMUTATIVE = (operator_code("+"), operator_code("*"))
+_PRODUCTS = (operator_code("*"), operator_code("/"))
+_POW = operator_code("pow")
 _FIELD = (*_COMMUTATIVE, operator_code("-"), operator_code("/"))
 
 
@@ -569,7 +613,7 @@ def _choose(places: Sequence[int], rng: np.random.Generator) -> int:
 
 
 def _number(value: float) -> Any:
-    return sympy.Integer(int(value)) if value == int(value) else sympy.Float(value)
+    return tidy_number(sympy.Float(value))
 
 
 def _arity(code: int) -> int:

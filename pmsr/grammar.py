@@ -6,18 +6,17 @@ backquotes (a backquote in a name is doubled).
 """
 
 import difflib
-import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import sympy
 from sympy import Add, Integer, Mul
 
 from pmsr.algebra import (
+    TooLarge,
     apply_operator,
-    constant_value,
-    describe_failure,
+    check_size,
     function_names,
     function_rows,
     power,
@@ -89,10 +88,12 @@ class _Parser:
 
     def fail(self, message: str, place: int | None = None) -> NoReturn:
         """Raise the message with the text and a caret under the place."""
-        place = self.place if place is None else place
+        raise ValueError(self.pointing(message, self.place if place is None else place))
+
+    def pointing(self, message: str, place: int) -> str:
         start = max(0, place - 50)
         line = re.sub(r"\s", " ", self.text[start : place + 50])
-        raise ValueError(f"{message}\n    {line}\n    {' ' * (place - start)}^")
+        return f"{message}\n    {line}\n    {' ' * (place - start)}^"
 
     def expect(self, symbol: str) -> None:
         if self.kind != "symbol" or self.token != symbol:
@@ -209,20 +210,13 @@ class _Parser:
         return self.checked(apply_operator, [name, *arguments], place)
 
     def checked(self, function: Callable[..., Any], arguments: Sequence[Any], place: int) -> Any:
-        """Call a function; an error, or a number beyond all floats, is shown at its place.
-
-        Without the second check 9**9**9**9 would keep SymPy busy for ever.
-        """
+        """Call a function; an error, or a number beyond all floats, is shown at its place."""
         try:
-            value = function(*arguments)
+            return check_size(function(*arguments))
+        except TooLarge as error:
+            raise TooLarge(self.pointing(str(error), place)) from None
         except ValueError as error:
             self.fail(str(error), place)
-        number = value if value.is_number else value.as_coeff_Mul()[0]
-        if number is not sympy.S.One and not (number.is_Integer and abs(number) < 2**1000):
-            size = constant_value(number)
-            if not math.isfinite(size) or (size == 0.0 and number.is_zero is False):
-                self.fail(describe_failure(number), place)
-        return value
 
 
 def quoted(name: str) -> str:
@@ -234,6 +228,21 @@ def quoted(name: str) -> str:
     '`drop height [mm]`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def nesting(text: str) -> int:
+    """How deep `parse` finds a text nested that `write` has written.
+
+    Examples
+    --------
+    >>> nesting("x + sin(2*(x + y))"), nesting("`height (mm)`")
+    (3, 1)
+    """
+    depth = deepest = 1
+    for bracket in re.findall(r"`[^`]*`|[()]", text):
+        depth += {"(": 1, ")": -1}.get(bracket, 0)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def without_quotes(text: str) -> str:
@@ -252,13 +261,20 @@ SUM, PRODUCT, POWER, ATOM = range(4)  # how tightly a text binds
 _Written = tuple[int, str, int]
 
 
+class _Memo(Protocol):
+    """What is known of parts, by the part and whether its sign may be moved: like a dictionary."""
+
+    def get(self, part: Any, /) -> _Written | None: ...
+    def __setitem__(self, part: Any, written: _Written, /) -> None: ...
+
+
 def write(
     expression: Any,
     names: Mapping[Any, str],
     *,
     leading: Collection[Any] = (),
     signless: Collection[Any] | None = None,
-    memo: dict[Any, _Written] | None = None,
+    memo: _Memo | None = None,
 ) -> str:
     """Return text that `parse` reads as the same expression.
 
@@ -308,7 +324,7 @@ class _Writer:
         names: Mapping[Any, str],
         leading: Collection[Any],
         signless: Collection[Any] | None,
-        memo: dict[Any, _Written],
+        memo: _Memo,
     ) -> None:
         self.names = names
         self.leading = leading

@@ -13,8 +13,6 @@ from pmsr.program import Program
 
 # Any: SymPy's constructors are untyped; every Any below is a SymPy expression.
 
-_INT32 = 2**31
-
 
 def lower(expression: Any, variables: Sequence[str], parameters: Sequence[str]) -> Program:
     """Return the program of an expression: few nodes, each of which is written once.
@@ -124,7 +122,7 @@ class _Lowering:
         inner = self.node(base)
         if exponent == sympy.S.Half:
             return self.apply("sqrt", inner, inner)
-        if exponent.is_Integer and abs(exponent) < _INT32:
+        if exponent.is_Integer:  # `algebra.LARGEST_EXPONENT` fits into the table
             return self.add(POWER, inner, int(exponent))
         return self.apply("pow", inner, self.node(exponent))
 

@@ -1,4 +1,5 @@
 import math
+import time
 
 import pytest
 import sympy
@@ -6,6 +7,7 @@ from sympy import Float, Integer, Rational
 
 from pmsr.algebra import (
     apply_operator,
+    check_size,
     constant_value,
     describe_failure,
     power,
@@ -44,6 +46,34 @@ def test_absolute_values_stay_real():
 def test_a_shifted_tangent_needs_no_cotangent():
     assert apply_operator("tan", x + sympy.pi / 2) == -1 / sympy.tan(x)
     assert without_cot(1 + sympy.cot(x)) == 1 + 1 / sympy.tan(x)
+
+
+def test_towers_over_a_hyperbolic_tangent_are_built_at_once():
+    start = time.process_time()
+    tower = x**x
+    for name in ("cos", "exp", "tan", "sqrt", "exp", "exp", "tan", "tanh", "abs", "tanh"):
+        tower = apply_operator(name, tower)
+    assert time.process_time() - start < 2
+
+
+def test_the_root_of_a_float_times_a_root_is_found():
+    # SymPy alone runs in a circle here.
+    inner = x ** Rational(3, 2) * (sympy.sqrt(2) * x ** Rational(3, 2) + sympy.sqrt(2 * x))
+    root = apply_operator("sqrt", Float(0.1) * Integer(2) ** Rational(1, 4) * sympy.sqrt(inner))
+    assert root.as_coeff_Mul()[0] == pytest.approx(math.sqrt(0.1 * 2**0.25))
+
+
+def test_towers_of_numbers_become_floats():
+    start, tower = time.process_time(), Integer(2)
+    for _ in range(45):
+        tower = check_size(power(Rational(1, 2), tower))
+    assert time.process_time() - start < 2
+    assert float(tower) == pytest.approx(0.641185744504986)  # the solution of x = 2**(-x)
+
+
+def test_division_by_a_zero_that_is_a_float_is_refused():
+    with pytest.raises(ValueError, match="infinite, like 1/0"):
+        apply_operator("/", Float(2.5), Float(0.0))
 
 
 def test_long_powers_of_numbers_become_floats():

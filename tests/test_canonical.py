@@ -2,6 +2,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from itertools import combinations, permutations
 
 import numpy as np
@@ -178,6 +179,24 @@ def test_symmetric_equations_have_one_key():
 def test_many_alike_parameters_are_fast():
     text = " + ".join(f"sin(c{i}*x)*exp(c{i})" for i in range(9))
     assert len(re.findall("sin", key(text))) == 9
+
+
+@pytest.mark.parametrize(
+    ("pattern", "symbol", "n"),
+    [
+        ("(x + c{i})", "*", 200),
+        ("sin(c{i}*x + c{j})", "+", 100),
+        ("c{i}*sin(c{i})*x", "+", 20),
+        ("(c{i} + c{k})", "*", 20),
+    ],
+)
+def test_as_many_alike_parameters_as_an_equation_may_have_are_fast(pattern, symbol, n):
+    terms = [pattern.format(i=i, j=n + i, k=(i + 1) % n) for i in range(n)]
+    start = time.process_time()
+    found = key(symbol.join(terms))
+    assert time.process_time() - start < 2
+    shuffled = np.random.default_rng(0).permutation(terms)
+    assert key(symbol.join(shuffled)) == key(found) == found
 
 
 def test_keys_hold_variables_in_backquotes_and_numbers_exactly():

@@ -292,3 +292,41 @@ def test_names_may_come_from_pandas_and_numpy():
     equation = Equation("c0*a + b", pandas.DataFrame({"a": [1.0], "b": [2.0]}).columns)
     assert equation == Equation("c0*a + b", np.array(["a", "b"]))
     assert repr(equation) == "Equation('c0*a + b', variables=['a', 'b'])"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("*".join(f"(x + c{i})" for i in range(300)), "may have 200 parameters, got 300"),
+        (
+            "*".join(f"(c{i} + c{(i + 1) % 30})" for i in range(30)),
+            "at most 20 parameters may occur more than once, got 30",
+        ),
+    ],
+)
+def test_more_parameters_than_a_key_can_name_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        Equation(text, ["x"])
+
+
+@given(equation_texts(max_depth=3))
+@settings(max_examples=50, deadline=None)
+def test_an_equation_is_read_back_from_its_text_and_its_key(text):
+    equation = Equation(text, ["x", "y"])
+    assert str(Equation(str(equation), ["x", "y"])) == str(equation)
+    assert Equation(equation.key, ["x", "y"]).key == equation.key
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "+".join(f"x^{i}*y" for i in range(2, 1100)),
+            "10,000 characters, got .* when written out",
+        ),
+        ("sin(0.5**" * 60 + "x" + ")" * 60, "nested 100 deep; this goes deeper when written out"),
+    ],
+)
+def test_an_equation_whose_own_text_could_not_be_read_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        Equation(text, ["x", "y"])

@@ -3,6 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pmsr.algebra import TooLarge
+from pmsr.evolution import read_graph
 from pmsr.expression import Equation
 from pmsr.genome import (
     MUTATIONS,
@@ -16,6 +18,7 @@ from pmsr.genome import (
     random_genome,
 )
 from pmsr.operators import LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE, operator_code
+from pmsr.settings import Search
 
 SETS = [
     Primitives(("+", "-", "*"), ("x0",)),
@@ -185,6 +188,40 @@ def test_a_graph_that_is_nowhere_finite_is_refused():
     rows = np.array([[0, 0, 0], [5, 0, 0], [7, 0, 1]], dtype=np.int32)  # x / (x - x)
     with pytest.raises(ValueError):
         Genome(rows).equation(["x"])
+
+
+def test_a_graph_whose_tree_is_long_is_refused_by_its_rows():
+    # The product of a row and its sine, over and over.
+    rows = [[VARIABLE, 0, 0]]
+    while len(rows) < 80:
+        rows += [
+            [operator_code("sin"), len(rows) - 1, 0],
+            [operator_code("*"), len(rows), len(rows) - 1],
+        ]
+    genome = Genome(np.array(rows, dtype=np.int32))
+    with pytest.raises(TooLarge, match="may have 10,000 characters, and this graph has"):
+        genome.equation(["x"])
+    assert read_graph(genome, ("x",), Search()).refusal == "too complex"
+
+
+@pytest.mark.parametrize("n", [1, 34])
+def test_a_graph_with_a_large_exponent_is_refused_by_its_rows(n):
+    rows = [[VARIABLE, 0, 0], [LITERAL, 0, 0], [operator_code("+"), 0, 1]]
+    for _ in range(n):  # log(1 - (x + 1/2)**(2**34)), by one power or by many
+        rows.append([POWER, len(rows) - 1, 2 ** (34 // n) if n > 1 else 2**30])
+    rows += [[LITERAL, 1, 0], [operator_code("-"), len(rows), len(rows) - 1]]
+    rows.append([operator_code("log"), len(rows) - 1, 0])
+    genome = Genome(np.array(rows, dtype=np.int32), literals=(0.5, 1.0))
+    with pytest.raises(TooLarge, match="exponent may be at most 10,000, got 1"):
+        genome.equation(["x"])
+
+
+def test_numbers_that_grow_from_row_to_row_are_refused():
+    rows = [[LITERAL, 0, 0], *([POWER, k, 60] for k in range(2)), [VARIABLE, 0, 0]]
+    rows.append([operator_code("+"), 2, 3])
+    genome = Genome(np.array(rows, dtype=np.int32), literals=(3.0,))
+    with pytest.raises(ValueError, match="beyond the range of floats"):
+        genome.equation(["x"])
 
 
 def test_distance_counts_differing_entries():

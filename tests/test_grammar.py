@@ -5,7 +5,7 @@ import sympy
 from hypothesis import given, settings
 from strategies import equation_texts
 
-from pmsr.algebra import real_symbol
+from pmsr.algebra import TooLarge, real_symbol
 from pmsr.expression import Equation
 from pmsr.grammar import has_repeats, parse, quoted, write
 
@@ -91,7 +91,7 @@ def test_sums_and_products_do_not_depend_on_the_order_of_writing():
         ("tan(pi0)*sqrt(-1)", "not real, like sqrt", 9),
         ("x*(-8)**(1/3)", "not real", 2),
         ("1e999", "beyond the range of floats", 0),
-        ("x*9**9**9", "beyond the range of floats", 2),
+        ("x*9**9**4", "beyond the range of floats", 2),
     ],
 )
 def test_errors_point_at_the_place(text, message, caret):
@@ -114,11 +114,11 @@ def test_errors_in_long_texts_show_the_neighbourhood():
 @pytest.mark.parametrize(
     "text",
     [
-        "9**9**9**9",
-        "(2*x)**1000000000",
+        "9**9**4",
+        "(2*x)**10000",
         "((((2*x)**64)**64)**64)**64",
         "((((x/2)**64)**64)**64)**64",
-        "(1 + 1/3)**64**3",
+        "(1 + 1/3)**64**2",
         "exp(exp(exp(700)))",
         "sin(exp(exp(700)))",
         "1e300**2",
@@ -131,12 +131,38 @@ def test_numbers_beyond_floats_are_refused_at_once(text):
     assert time.perf_counter() - start < 2
 
 
-@pytest.mark.parametrize(
-    "text", ["(x + 1)**1000000", "2**(x*1000000000)", "(x**999999999999)**999999999999"]
-)
+@pytest.mark.parametrize("text", ["(x + 1)**10000", "2**(x*1000000000)", "10**(5e9*x)"])
 def test_large_exponents_are_fast(text):
     start = time.perf_counter()
     read(text)
+    assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9**9**9**9",
+        "3**(1000000000+1/3)",
+        "x + (1/3)**(900000000+1/2)",
+        "sqrt(3)**10000000019",
+        "abs(x/3)**(10000000019/2)",
+        "log(1 - (x+3/8)**45761239297)",
+        "(x/exp(1))**3061950562*y",
+        "(x**999999999999)**999999999999",
+        "((x + 3/8)**5000)**5000",
+        "((x*y**-5000)**z)**5000 + (x/y**5000)**5000",
+        "((x + 3/8)**(y + 5000))**5000",
+        "log(1 - (x + 3/8)**(10000000000 + y)/(x + 3/8)**y)",
+        "x**5001*x**5001",
+        "exp(10000000000*log(3))",
+        "exp(x + 10000000000*log(x + 3/8))",
+        "(x + 3/8)**(1e5*sqrt(2))",
+    ],
+)
+def test_exponents_that_sympy_would_multiply_out_are_refused_at_once(text):
+    start = time.perf_counter()
+    with pytest.raises(TooLarge, match="number in an exponent may be at most 10,000, got "):
+        read(text)
     assert time.perf_counter() - start < 2
 
 
