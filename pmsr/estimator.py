@@ -16,6 +16,7 @@ from pmsr.evolution import run_evolution
 from pmsr.expression import Equation
 from pmsr.files import BROKEN, as_list, as_seed, as_text
 from pmsr.fitted import FittedEquation, Kind
+from pmsr.limits import time_limit
 from pmsr.prediction import check_level
 from pmsr.result import Result, decode_result, from_evolution
 from pmsr.settings import QUICK, Search, Settings, check_settings
@@ -217,7 +218,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             random_seed=random_seed,
             parsimonious=self.model_selection == "parsimonious",
         )
-        warn(self.warnings_)
+        with time_limit(found.limit):
+            warn(self.warnings_)
         return self
 
     def _validate(self, X: Any, y: Any) -> Data:
