@@ -23,6 +23,7 @@ from pmsr.expression import MAX_LENGTH, Equation
 from pmsr.genome import (
     Genome,
     Primitives,
+    constant_equation,
     crossover,
     distance,
     equation_genome,
@@ -52,6 +53,7 @@ from pmsr.selection import (
     simplest_close,
 )
 from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
+from pmsr.smc import MAX_SWEEPS
 from pmsr.threads import SCREEN
 
 N_LEADERS = 300  # size of the hall of fame
@@ -360,7 +362,7 @@ def run_evolution(
     n_jobs: int | None = None,
     callbacks: Sequence[Callback] = (),
     checkpoint: str | Path | None = None,
-    verbose: bool = False,
+    verbose: bool | Callable[[str], None] = False,
 ) -> Evolution:
     """Search for equations (Section 2.1 and Algorithm 1).
 
@@ -383,7 +385,7 @@ def run_evolution(
         goes on if it exists. If a budget had ended it, and is the same, the finalists are weighed
         and nothing else.
     verbose
-        Whether to show progress.
+        Whether to show progress; or a function, called with a line that says what is being done.
 
     Returns
     -------
@@ -597,7 +599,7 @@ class _Run:
         weighed = [one for one in self.population if one.key in self.archive.candidates]
         if not any(self.archive.candidates[one.key].failure is None for one in weighed):
             # A constant can always be weighed.
-            constant = Equation("c0", self.data.names)
+            constant = constant_equation(self.data.names)
             one = Individual(equation_genome(constant, self.primitives, rng=self.rng))
             self.evaluate([one], None)
             weighed.insert(0, one)
@@ -635,9 +637,7 @@ class _Run:
         if self.limit == np.inf:
             return None
         whole = self.limit - self.begun
-        quick = self.seconds["weighing"] * self.n_workers / max(1, self.n_timed)
-        thorough = quick * _work(self._thorough()) / _work(self.settings)
-        needed = thorough * (1.0 + _posterior_work(self._thorough()))
+        needed = self._expected() * (1.0 + _posterior_work(self._thorough()))
         return self.limit - min(MOST_SHARE * whole, max(FINAL_SHARE * whole, needed))
 
     @property
@@ -864,6 +864,11 @@ class _Run:
             self.limit,
         )
 
+    def _expected(self) -> float:
+        """Return the seconds that a finalist will take, from what the search's weighing took."""
+        quick = self.seconds["weighing"] * self.n_workers / max(1, self.n_timed)
+        return quick * _work(self._thorough()) / _work(self.settings)
+
     def _thorough(self) -> Settings:
         """Return the settings with which finalists are weighed again."""
         return replace(
@@ -875,24 +880,29 @@ class _Run:
         )
 
     def _weigh_finalists(self, keys: Sequence[str]) -> Iterator[tuple[Equation, Evidence]]:
-        """Weigh equations thoroughly, in order, as long as time is left for a posterior too."""
+        """Weigh equations thoroughly, in order, until the time that is left is a posterior's.
+
+        At least half of the time is theirs: without them there is no winner to sample.
+        """
         settings = self._thorough()
-        slowest, n_weighed = 0.0, 0
+        slowest, weighed = self._expected(), set()
+        half = 0.5 * (time.monotonic() + self.limit)
         for chunk in _batches(keys, self.n_workers):
-            until = self.limit - _posterior_work(settings) * slowest
+            until = max(half, self.limit - _posterior_work(settings) * slowest)
             clock = time.monotonic()
-            if clock + slowest > until:
+            if clock > until:
                 break
-            for pair in self._weigh_again(chunk, settings, until):
-                n_weighed += 1
-                yield pair
+            for equation, evidence in self._weigh_again(chunk, settings, self.seed + 1, until):
+                weighed.add(equation.key)
+                yield equation, evidence
             slowest = max(slowest, time.monotonic() - clock)
-        if not n_weighed:
-            # There was no time for any: the simplest, once more as the search weighs.
-            yield from self._weigh_again(keys[:1], self.settings, None)
+        # The simplest and the best must be there. For those that there was no time for, what the
+        # search itself knows of them, with its larger standard error, has to do.
+        missing = [key for key in keys[:2] if key not in weighed]
+        yield from self._weigh_again(missing, self.settings, self.seed, None)
 
     def _weigh_again(
-        self, keys: Sequence[str], settings: Settings, until: float | None
+        self, keys: Sequence[str], settings: Settings, seed: int, until: float | None
     ) -> Iterator[tuple[Equation, Evidence]]:
         """Weigh each equation in a worker of its own; those that end in time."""
         equations = [Equation(key, self.data.names) for key in keys]
@@ -901,7 +911,7 @@ class _Run:
                 [(key, equation.program)],
                 self.data,
                 settings,
-                self.seed + 1,
+                seed,
                 self.search.fitness,
                 added_operators(),
                 _to_wall_clock(until),
@@ -945,7 +955,9 @@ def _work(settings: Settings) -> int:
 
 def _posterior_work(settings: Settings) -> float:
     """Return how many times as many draws a posterior takes as the evidence of the equation."""
-    return CHAINS * max(settings.n_draws, OVERSAMPLING * DRAWS) / _work(settings)
+    # In its last stage every particle may be moved, three times in each sweep.
+    chain = max(settings.n_draws, OVERSAMPLING * DRAWS) + 3 * MAX_SWEEPS * DRAWS
+    return CHAINS * chain / _work(settings)
 
 
 def _to_wall_clock(deadline: float | None) -> float | None:
@@ -1020,8 +1032,10 @@ def _finite_mean(values: Sequence[float]) -> float:
     return float(np.mean(finite)) if finite else float("nan")
 
 
-def _progress(run: _Run, verbose: bool) -> Any:
+def _progress(run: _Run, verbose: bool | Callable[[str], None]) -> Any:
     """Show generation, best equation, its score, rate and time left."""
+    if callable(verbose):
+        return nullcontext(lambda text="": verbose(text))
     if not verbose:
         return nullcontext(lambda text="": None)
     return _Display(run)
