@@ -175,6 +175,8 @@ def _check_state(
     candidates = [_check_candidate(candidate) for candidate in header["candidates"]]
     if not set(keys) <= {candidate["key"] for candidate in candidates} or len(keys) != len(rows):
         raise ValueError("its population is not among its equations")
+    # Those of an earlier version do not say whether they had ended.
+    ended, budget = header.get("ended"), header.get("budget", {})
     # NumPy's own setter refuses a state that is not one.
     np.random.default_rng().bit_generator.state = header["rng_state"]
     return State(
@@ -189,10 +191,9 @@ def _check_state(
         keys=keys,
         candidates=candidates,
         history=as_history(header["history"]),
-        ended=None if header["ended"] is None else as_text(header["ended"]),
+        ended=None if ended is None else as_text(ended),
         budget={
-            name: None if header["budget"][name] is None else as_number(header["budget"][name])
-            for name in header["budget"]
+            name: None if value is None else as_number(value) for name, value in budget.items()
         },
     )
 
