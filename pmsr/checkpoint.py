@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from pmsr.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER,
 from pmsr.settings import Search, Settings
 
 FORMAT = 1
+BUDGETS = ("generations", "max_time", "max_evaluations", "patience")
 MAX_RATIO = 200  # of a checkpoint's contents to its file
 
 
@@ -46,6 +47,10 @@ class State:
         Every distinct equation seen, in the order of their discovery.
     history
         The logbook's records.
+    ended
+        Which budget ended the search, if one did; what remains is to weigh the finalists.
+    budget
+        The budgets with which it ended, by name: with others it goes on.
     """
 
     generation: int
@@ -56,6 +61,8 @@ class State:
     keys: list[str]
     candidates: list[dict[str, Any]]
     history: list[dict[str, Any]]
+    ended: str | None = None
+    budget: dict[str, float | None] = field(default_factory=dict)
 
 
 def save_state(
@@ -73,6 +80,8 @@ def save_state(
         "literals": [genome.literals for genome in state.genomes],
         "candidates": state.candidates,
         "history": state.history,
+        "ended": state.ended,
+        "budget": state.budget,
     }
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     rows = np.stack([genome.rows for genome in state.genomes])
@@ -162,6 +171,8 @@ def _check_state(
         raise ValueError("its population is not among its equations")
     if as_count(header["last_improvement"]) > as_count(header["generation"]):
         raise ValueError("its last improvement is yet to come")
+    # Those of an earlier version do not say whether they had ended.
+    ended, budget = header.get("ended"), header.get("budget", {})
     # NumPy's own setter refuses a state that is not one.
     np.random.default_rng().bit_generator.state = header["rng_state"]
     return State(
@@ -176,18 +187,23 @@ def _check_state(
         keys=keys,
         candidates=candidates,
         history=as_history(header["history"]),
+        ended=None if ended is None else as_text(ended),
+        budget={
+            name: None if value is None else as_number(value) for name, value in budget.items()
+        },
     )
 
 
 def _check_graph(rows: NDArray[np.int32], n_literals: int, n_variables: int) -> None:
     """Refuse a graph whose rows refer to anything but earlier rows, variables and literals."""
-    n_codes = FIRST_OPERATOR + len(OPERATORS)
+    operators = list(OPERATORS.values())
     for place, (code, a, b) in enumerate(rows.tolist()):
-        if code == PARAMETER:
-            continue
-        limit = {VARIABLE: n_variables, LITERAL: n_literals}.get(code, place)
-        in_order = 0 <= a < limit and (code <= POWER or 0 <= b < place)
-        if not 0 <= code < n_codes or not in_order:
+        # What an entry counts, if it is one that is used: the others are left from mutations.
+        limits = {VARIABLE: (n_variables,), PARAMETER: (), LITERAL: (n_literals,), POWER: (place,)}
+        if FIRST_OPERATOR <= code < FIRST_OPERATOR + len(operators):
+            limits[code] = (place,) * operators[code - FIRST_OPERATOR].arity
+        used = zip((a, b), limits.get(code, (0,)), strict=False)
+        if not all(0 <= entry < limit for entry, limit in used):
             raise ValueError(f"row {place} of a graph refers to {a} and {b}")
 
 
@@ -224,8 +240,8 @@ def _seconds(value: object) -> float:
 def _fingerprint(data: Data, search: Search, settings: Settings, seed: int) -> str:
     """Digest of what must be the same when a search goes on; budgets may change."""
     options = asdict(search)
-    for budget in ("generations", "max_time", "max_evaluations", "patience", "n_finalists"):
-        del options[budget]
+    for name in (*BUDGETS, "n_finalists"):
+        del options[name]
     digest = blake2b(digest_size=16)
     digest.update(data.X.tobytes())
     digest.update(data.y.tobytes())

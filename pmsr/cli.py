@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -74,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         0; 1 after an error; 2 if there is nothing to do; 130 after Ctrl-C. Arguments that cannot
         be understood end the process with 2, argparse's way.
     """
+    started = time.monotonic()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # Where the encoding has no ±, a question mark is better than no table.
@@ -84,6 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command is None:
         parser.print_help(sys.stderr)
         return 2
+    arguments.started = started
     arguments.command_line = shlex.join(["pmsr", *argv])
     try:
         with warnings.catch_warnings():

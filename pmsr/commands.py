@@ -11,7 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
@@ -26,7 +26,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from pmsr import experiments
-from pmsr.canonical import parameter_names
 from pmsr.data import leave_out_constant, load_galileo, make_data
 from pmsr.doubts import ResultWarning
 from pmsr.estimator import BayesianSymbolicRegressor
@@ -35,6 +34,7 @@ from pmsr.expression import Equation
 from pmsr.files import naming, write_file
 from pmsr.genome import Primitives
 from pmsr.grammar import without_quotes
+from pmsr.limits import time_limit
 from pmsr.notation import plus_minus
 from pmsr.ranking import weigh_equations
 from pmsr.result import Result
@@ -49,6 +49,7 @@ from pmsr.runs import (
     read_result,
     read_run,
     read_run_data,
+    read_used,
     remove_remains,
     start_run,
     write_log,
@@ -59,6 +60,7 @@ from pmsr.settings import QUICK, Search
 from pmsr.tables import choose_columns, read_table, split_table, to_csv
 
 N_SHOWN = 10  # equations in the table
+WRITING_SHARE = 0.1  # of the time, for the files; predictions that take longer are left out
 DEMO = {
     "operators": ("+", "-", "*", "/", "sqrt"),
     "population_size": 60,
@@ -199,7 +201,7 @@ def resume(arguments: argparse.Namespace) -> int:
     parameters = extend_budget(path, run, seconds, arguments.generations)
     if parameters["max_time"] == math.inf:
         parameters["max_time"] = None
-    run = replace(run, parameters=parameters)
+    run = replace(run, parameters=parameters, finished=False)
     options = {**parameters, "operators": tuple(parameters["operators"])}
     seed = options.pop("random_state")
     _check(options, X, y)
@@ -224,18 +226,27 @@ def _search(
     arguments: argparse.Namespace,
 ) -> int:
     """Search, and write and show what was found; also after Ctrl-C."""
-    regressor.checkpoint = path / CHECKPOINT
     with _SearchProgress(regressor, arguments.quiet) as show:
         _warm_up(X, y, arguments.jobs)
+        left = (regressor.max_time or math.inf) - read_used(path)[1]
+        # To load and to prepare takes a second or two of the time; but where it takes most, because
+        # the first run on a machine compiles, half of the time is still for the search.
+        limit = max(arguments.started + left, time.monotonic() + 0.5 * left)
+        to_write = 0.0 if arguments.no_report or left == math.inf else WRITING_SHARE * left
 
         def tell(generation: Generation) -> None:
             log_generation(path, generation)
             show(generation)
 
-        regressor.callbacks = (tell,)
+        regressor.checkpoint, regressor.callbacks, regressor.verbose = (
+            path / CHECKPOINT,
+            (tell,),
+            show,
+        )
         with (
             warnings.catch_warnings(action="ignore", category=ResultWarning),
             _silent_threads(),
+            time_limit(limit - to_write),
         ):
             try:
                 regressor.fit(X, y)
@@ -243,11 +254,15 @@ def _search(
                 write_log(path, "interrupted before anything was found")
                 raise
         # They belong to this process, not to the result.
-        regressor.callbacks, regressor.checkpoint = (), None
+        regressor.callbacks, regressor.checkpoint, regressor.verbose = (), None, False
         result: Result = regressor.result_
         show("writing the results")
-        write_result(path, run, result, regressor, report=not arguments.no_report)
-    _tell(result, path, arguments)
+        with time_limit(limit):
+            write_result(path, run, result, regressor, report=not arguments.no_report)
+    if result.stopped != "interrupted":
+        write_settings(path, replace(run, finished=True))
+    with time_limit(limit):
+        _tell(result, path, arguments)
     if result.stopped != "interrupted":
         return 0
     again = f"{_program()} resume {shlex.quote(str(path))}"
@@ -272,12 +287,12 @@ def _warm_up(X: Any, y: Any, n_jobs: int | None) -> None:
 
     The first run on a machine compiles for half a minute; processes import for seconds.
     """
-    constant = parameter_names(1, list(X.columns))
-    weigh_equations(constant, X, y, settings=QUICK, random_seed=0)
+    values = X.to_numpy()  # without names, one of which may be c0
+    weigh_equations(["c0"], values, y, settings=QUICK, random_seed=0)
     n_workers = effective_n_jobs(n_jobs)
     if n_workers > 1:
         Parallel(n_jobs=n_jobs, batch_size=1)(
-            delayed(weigh_equations)(constant, X, y, settings=QUICK, random_seed=0)
+            delayed(weigh_equations)(["c0"], values, y, settings=QUICK, random_seed=0)
             for _ in range(2 * n_workers)
         )
 
@@ -389,7 +404,8 @@ class _SearchProgress:
     def show(self, news: Generation | str) -> None:
         """Bring the line up to date."""
         if isinstance(news, str):
-            self.bar.update(self.task, completed=1.0, description=news)
+            if news:
+                self.bar.update(self.task, description=news)
             return
         share = news.number / max(1, self.generations)
         if self.max_time is not None:
@@ -448,8 +464,9 @@ def _describe(result: Result, path: Path | None, report: Path | None) -> dict[st
     best = result.best
     estimates = {}
     if best.evidence.failure is None:
-        table = best.estimates()
-        estimates = {str(name): dict(row) for name, row in table.to_dict("index").items()}
+        with suppress(ValueError):  # weighed, but not sampled; a doubt says so
+            table = best.estimates()
+            estimates = {str(name): dict(row) for name, row in table.to_dict("index").items()}
     return {
         "target": result.data.target,
         "variables": result.data.names,

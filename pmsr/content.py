@@ -14,6 +14,7 @@ from pmsr import __version__
 from pmsr.data import Data
 from pmsr.doubts import quietly
 from pmsr.expression import Equation
+from pmsr.limits import OutOfTime
 from pmsr.result import Result
 
 Floats = NDArray[np.float64]
@@ -161,8 +162,7 @@ def gather_content(
     if weighed:
         with quietly():  # a drawing shows where the data end
             try:
-                posterior = result.best.posterior
-                prediction = result.predict_table(X, level)
+                posterior = result.best.compact_posterior
                 if variable is not None:
                     low, high = X[variable].min(), X[variable].max()
                     room = BEYOND * (high - low)
@@ -170,7 +170,10 @@ def gather_content(
                     # The law does not depend on the others.
                     points = pd.DataFrame([X.median()] * N_GRID).assign(**{variable: grid})
                     grid_prediction = result.predict_table(points, level)
-            except ValueError:  # weighed, but not sampled; the result's warnings say so
+                prediction = result.predict_table(X, level)
+            # Weighed, but not sampled, as the result's warnings say; or so many rows that there is
+            # no time to predict them all.
+            except (ValueError, OutOfTime):
                 pass
     return ReportContent(
         data=data,

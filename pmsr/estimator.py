@@ -1,6 +1,6 @@
 """The search as a scikit-learn estimator: parameters in, fitted attributes out, no algorithm."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from pmsr.evolution import run_evolution
 from pmsr.expression import Equation
 from pmsr.files import BROKEN, as_list, as_seed, as_text
 from pmsr.fitted import FittedEquation, Kind
+from pmsr.limits import time_limit
 from pmsr.prediction import check_level
 from pmsr.result import Result, decode_result, from_evolution
 from pmsr.settings import QUICK, Search, Settings, check_settings
@@ -48,7 +49,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     population_size
         Number of equations that evolve; even.
     generations, max_time
-        Budget: generations and seconds, whichever ends first.
+        Budget: generations and seconds, whichever ends first. The seconds are those until `fit`
+        returns; what there was no time for, such as the posterior of a law of many rows, is done
+        when it is first asked for, and a warning says so.
     patience
         Stop after this many generations without a better equation; None for never.
     max_complexity, max_parameters
@@ -85,7 +88,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     n_jobs
         Workers, in the sense of joblib; None follows ``joblib.parallel_config``.
     verbose
-        Whether to show progress.
+        Whether to show progress; or a function, called with a line that says what is being done.
 
     Attributes
     ----------
@@ -142,7 +145,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         callbacks: Sequence[Any] = (),
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: bool = True,
+        verbose: bool | Callable[[str], None] = True,
     ) -> None:
         self.operators = operators
         self.population_size = population_size
@@ -207,7 +210,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             callbacks=self.callbacks,
             checkpoint=self.checkpoint,
-            verbose=bool(self.verbose),
+            verbose=self.verbose if callable(self.verbose) else bool(self.verbose),
         )
         self.result_ = from_evolution(
             found,
@@ -217,7 +220,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             random_seed=random_seed,
             parsimonious=self.model_selection == "parsimonious",
         )
-        warn(self.warnings_)
+        with time_limit(found.limit):
+            warn(self.warnings_)
         return self
 
     def _validate(self, X: Any, y: Any) -> Data:
@@ -522,6 +526,7 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
         "guesses": [getattr(guess, "text", guess) for guess in parameters["guesses"] or ()],
         "checkpoint": None if parameters["checkpoint"] is None else str(parameters["checkpoint"]),
         "callbacks": [],
+        "verbose": bool(parameters["verbose"]),
         "random_state": int(state) if whole else None,
     }
 

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from pmsr.algebra import TooLarge
-from pmsr.checkpoint import State, load_state, save_state
+from pmsr.checkpoint import BUDGETS, State, load_state, save_state
 from pmsr.data import Data, leave_out_constant
 from pmsr.evidence import Evidence, fit_rmse, seed_for, weigh
 from pmsr.expression import MAX_LENGTH, Equation
 from pmsr.genome import (
     Genome,
     Primitives,
+    constant_equation,
     crossover,
     distance,
     equation_genome,
@@ -31,6 +33,7 @@ from pmsr.genome import (
     random_genome,
 )
 from pmsr.grammar import without_quotes
+from pmsr.limits import OutOfTime, check_time, time_left, time_limit
 from pmsr.operators import (
     FIRST_OPERATOR,
     OPERATORS,
@@ -42,6 +45,7 @@ from pmsr.operators import (
     operator_code,
     take_over,
 )
+from pmsr.posterior import CHAINS, DRAWS, OVERSAMPLING
 from pmsr.program import Program
 from pmsr.selection import (
     pair_by_distance,
@@ -50,18 +54,19 @@ from pmsr.selection import (
     simplest_close,
 )
 from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
+from pmsr.smc import MAX_SWEEPS
 from pmsr.threads import SCREEN
 
 N_LEADERS = 300  # size of the hall of fame
 SHARES = 2  # batches for each worker: few, because each costs milliseconds, yet of even lengths
-ROUND = 32  # equations for each worker between two looks at the clock
 N_CLIMBERS = 3  # of the best individuals that climb at a refresh
 MAX_CLIMB = 5  # steps that each takes at most
 # Nats behind the best at which an equation is not sampled: more than half of all. Its integral is
 # then that of a linear equation with the same squared error, within a nat for most.
 FAR = 12.0
 SAVE_SECONDS = 5.0  # between checkpoints
-FINAL_SHARE = 0.2  # of max_time, for weighing the finalists again
+FINAL_SHARE = 0.2  # of max_time, at least, for all that comes after the last generation
+MOST_SHARE = 0.5  # of max_time, at most, for the same
 # Among thousands of forms some gain a nat by chance: on Galileo's shelf data sqrt(c0*H/(c1 + H))
 # is 1.05 nats ahead of c0*sqrt(H), by quadrature. So the winner may be farther behind than in a
 # comparison of a few equations.
@@ -107,6 +112,8 @@ class Evolution:
         Where the time went: variation, algebra (with the look-up), weighing, finalists.
     n_failed
         How many of the equations seen could not be weighed.
+    limit
+        When, by ``time.monotonic``, all that belongs to the search must have come to its end.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -118,6 +125,7 @@ class Evolution:
     fitness: str = "evidence"
     seconds: Mapping[str, float] = field(default_factory=dict)
     n_failed: int = 0
+    limit: float = np.inf
 
     @property
     def winner(self) -> Equation:
@@ -357,7 +365,7 @@ def run_evolution(
     n_jobs: int | None = None,
     callbacks: Sequence[Callback] = (),
     checkpoint: str | Path | None = None,
-    verbose: bool = False,
+    verbose: bool | Callable[[str], None] = False,
 ) -> Evolution:
     """Search for equations (Section 2.1 and Algorithm 1).
 
@@ -377,9 +385,10 @@ def run_evolution(
         Called after every generation; one that returns True ends the search.
     checkpoint
         File to which the state is written after every few generations, and from which the search
-        goes on if it exists.
+        goes on if it exists. If a budget had ended it, and is the same, the finalists are weighed
+        and nothing else.
     verbose
-        Whether to show progress.
+        Whether to show progress; or a function, called with a line that says what is being done.
 
     Returns
     -------
@@ -406,7 +415,7 @@ def run_evolution(
         else:
             run.prepare(seeds)
         with _progress(run, verbose) as show:
-            stopped = run.evolve(callbacks, checkpoint, show)
+            stopped = run.ended or run.evolve(callbacks, checkpoint, show)
             return run.finish(stopped, show)
 
 
@@ -447,6 +456,8 @@ class _Run:
             settings = replace(settings, gamma=gamma)
         self.data, self.search, self.settings = data, search, settings
         self.started = time.monotonic()
+        self.begun = self.started  # in this process: a search that goes on has started earlier
+        self.around = self.begun + time_left()
         self.seed = int(np.random.default_rng(random_seed).integers(2**63))
         self.rng = np.random.default_rng(self.seed)
         self.primitives = Primitives(
@@ -460,6 +471,9 @@ class _Run:
         self.history = tools.Logbook()
         self.population: list[Individual] = []
         self.seconds = dict.fromkeys(("variation", "algebra", "weighing", "finalists"), 0.0)
+        self.n_timed = 0  # equations on which the seconds of weighing were spent
+        self.n_whole = 0  # candidates that were seen in whole generations
+        self.ended: str | None = None
         self.toolbox = self._toolbox()
         self.statistics = self._statistics()
 
@@ -510,8 +524,14 @@ class _Run:
         self.rng.bit_generator.state = state.rng_state
         self.generation, self.last_improvement = state.generation, state.last_improvement
         self.started -= state.elapsed
+        self.n_whole = self.n_weighed
         for record in state.history:
             self.history.record(**record)
+        if state.budget == self._budget():
+            self.ended = state.ended
+
+    def _budget(self) -> dict[str, float | None]:
+        return {name: getattr(self.search, name) for name in BUDGETS}
 
     def state(self) -> State:
         """Everything that decides how the search goes on."""
@@ -522,8 +542,13 @@ class _Run:
             rng_state=self.rng.bit_generator.state,
             genomes=[individual.genome for individual in self.population],
             keys=[individual.key for individual in self.population],
-            candidates=[vars(candidate) for candidate in self.archive.candidates.values()],
+            # Without those of a generation that was not completed: they will come again.
+            candidates=[
+                vars(one) for one in islice(self.archive.candidates.values(), self.n_whole)
+            ],
             history=list(self.history),
+            ended=self.ended,
+            budget=self._budget(),
         )
 
     def evolve(
@@ -535,11 +560,15 @@ class _Run:
         """Do generations until the budget ends; return the reason."""
         last_saved = time.monotonic()
         whole = self.population[:], self.rng.bit_generator.state
+        reason: str | None = None
         try:
             if not self.history:
-                self.evaluate(self.population, deadline=None)
+                show("first population")
+                if not self.evaluate(self.population, self.deadline):
+                    self._fill()
+                    reason = "max_time"
                 self._record()
-            while (reason := self._end()) is None:
+            while reason is None and (reason := self._end()) is None:
                 if not self.step():
                     reason = "max_time"
                     break
@@ -562,9 +591,24 @@ class _Run:
             self.parallel = Parallel(n_jobs=1)
             # In the middle of a generation the population may hold what was never weighed.
             self.population, self.rng.bit_generator.state = whole
+        if reason not in ("callback", "interrupted"):
+            self.ended = reason
         if checkpoint is not None:
             save_state(checkpoint, self.state(), self.data, self.search, self.settings, self.seed)
-        return reason or "generations"
+        return reason
+
+    def _fill(self) -> None:
+        """Give the places of those that there was no time to weigh to others, in turn."""
+        weighed = [one for one in self.population if one.key in self.archive.candidates]
+        if not any(self.archive.candidates[one.key].failure is None for one in weighed):
+            # A constant can always be weighed.
+            constant = constant_equation(self.data.names)
+            one = Individual(equation_genome(constant, self.primitives, rng=self.rng))
+            self.evaluate([one], None)
+            weighed.insert(0, one)
+        for one in weighed:
+            one.fitness.values = (self.archive.candidates[one.key].score,)
+        self.population = [weighed[k % len(weighed)] for k in range(len(self.population))]
 
     def _end(self) -> str | None:
         search = self.search
@@ -588,13 +632,21 @@ class _Run:
 
     @property
     def deadline(self) -> float | None:
-        """When to stop, so that some time is left for the finalists."""
-        if self.search.max_time is None:
-            return None
-        return self.started + (1.0 - FINAL_SHARE) * self.search.max_time
+        """When to stop, so that time is left for the finalists and for the winner's posterior.
 
-    def _time_left(self) -> float:
-        return self.started + float(self.search.max_time or np.inf) - time.monotonic()
+        How much these need follows from what weighing has taken so far and from the numbers of
+        draws, as far as they decide it.
+        """
+        if self.limit == np.inf:
+            return None
+        whole = self.limit - self.begun
+        needed = self._expected() * (1.0 + _posterior_work(self._thorough()))
+        return self.limit - min(MOST_SHARE * whole, max(FINAL_SHARE * whole, needed))
+
+    @property
+    def limit(self) -> float:
+        """When everything must have come to its end."""
+        return min(self.started + float(self.search.max_time or np.inf), self.around)
 
     @property
     def best(self) -> Candidate | None:
@@ -603,7 +655,7 @@ class _Run:
 
     def step(self) -> bool:
         """Do one generation of crowding; False if time ran out in the middle, which undoes it."""
-        before = self.rng.bit_generator.state
+        before = self.population[:], self.rng.bit_generator.state
         best = self.best
         clock = time.monotonic()
         order = self.rng.permutation(len(self.population))
@@ -613,13 +665,16 @@ class _Run:
             families.append((parents, self._children(*parents)))
         self.seconds["variation"] += time.monotonic() - clock
         children = [child for _, pair in families for child in pair]
-        if not self.evaluate(children, self.deadline):
-            self.rng.bit_generator.state = before
+        done = self.evaluate(children, self.deadline)
+        if done:
+            for parents, pair in families:
+                self._replace(parents, pair)
+            refresh = self.search.refresh
+            if refresh is not None and (self.generation + 1) % refresh == 0:
+                done = self._refresh()
+        if not done:
+            self.population, self.rng.bit_generator.state = before
             return False
-        for parents, pair in families:
-            self._replace(parents, pair)
-        if self.search.refresh is not None and (self.generation + 1) % self.search.refresh == 0:
-            self._refresh()
         self.generation += 1
         if best is not self.best:
             self.last_improvement = self.generation
@@ -649,8 +704,11 @@ class _Run:
             if self.toolbox.replaces(*scores):
                 self.population[parents[parent]] = children[child]
 
-    def _refresh(self) -> None:
-        """Replace repeated equations by random ones, and let the best meet all their neighbours."""
+    def _refresh(self) -> bool:
+        """Replace repeated equations by random ones, and let the best meet all their neighbours.
+
+        False if time ran out.
+        """
         seen: set[str] = set()
         distinct, newcomers = [], []
         for place, individual in enumerate(self.population):
@@ -660,22 +718,26 @@ class _Run:
             else:
                 distinct.append(place)
             seen.add(individual.key)
-        self.evaluate([self.population[place] for place in newcomers], None)
+        if not self.evaluate([self.population[place] for place in newcomers], self.deadline):
+            return False
         distinct.sort(key=lambda place: -self.population[place].fitness.values[0])
-        for place in distinct[:N_CLIMBERS]:
-            self._climb(place)
+        return all(self._climb(place) for place in distinct[:N_CLIMBERS])
 
-    def _climb(self, place: int) -> None:
-        """Put the best neighbour in the place of an individual, while that is an improvement."""
+    def _climb(self, place: int) -> bool:
+        """Put the best neighbour in the place of an individual, while that is an improvement.
+
+        False if time ran out.
+        """
         for _ in range(MAX_CLIMB):
             now = self.population[place]
             around = [Individual(genome) for genome in neighbours(now.genome, self.primitives)]
-            if not around or not self.evaluate(around, self.deadline):
-                return
-            best = max(around, key=lambda individual: individual.fitness.values[0])
+            if not self.evaluate(around, self.deadline):
+                return False
+            best = max(around, key=lambda individual: individual.fitness.values[0], default=now)
             if best.fitness.values[0] <= now.fitness.values[0]:
-                return
+                return True
             self.population[place] = best
+        return True
 
     def evaluate(self, individuals: Sequence[Individual], deadline: float | None) -> bool:
         """Give every individual its key and score; False if the deadline passed meanwhile."""
@@ -686,27 +748,30 @@ class _Run:
             individual.key = self.archive.key_of(raw) or ""
             if not individual.key:
                 unread.setdefault(raw, individual.genome)
-        readings = dict(zip(unread, self._read(list(unread.values())), strict=True))
+        found = self._read(list(unread.values()), deadline)
+        readings = {raw: one for raw, one in zip(unread, found, strict=True) if one is not None}
         new = {
             reading.key: reading.program
             for raw, reading in readings.items()
             if self.archive.learn(raw, reading) and reading.program is not None
         }
         for raw, individual in zip(raws, individuals, strict=True):
-            individual.key = individual.key or readings[raw].key
+            if raw in readings:
+                individual.key = readings[raw].key
         self.seconds["algebra"] += time.monotonic() - clock
         clock = time.monotonic()
-        done = self._weigh(list(new.items()), deadline)
+        done = self._weigh(list(new.items()), deadline) and len(readings) == len(unread)
         self.seconds["weighing"] += time.monotonic() - clock
         if done:
             for individual in individuals:
                 individual.fitness.values = (self.archive.candidates[individual.key].score,)
         return done
 
-    def _read(self, genomes: list[Genome]) -> list[Reading]:
-        """Find the canonical forms of graphs, in parallel."""
+    def _read(self, genomes: list[Genome], deadline: float | None) -> list[Reading | None]:
+        """Find the canonical forms of graphs, in parallel; None of those left when time is up."""
+        until = _to_wall_clock(deadline)
         readings = self.parallel(
-            delayed(_read_batch)(batch, self.data.names, self.search, added_operators())
+            delayed(_read_batch)(batch, self.data.names, self.search, added_operators(), until)
             for batch in _batches(genomes, self._share(len(genomes)))
         )
         return [reading for batch in readings for reading in batch]
@@ -716,32 +781,33 @@ class _Run:
         return max(1, -(-n_tasks // (SHARES * self.n_workers)))
 
     def _weigh(self, new: list[tuple[str, Program]], deadline: float | None) -> bool:
-        """Weigh new equations in parallel; stop between rounds when time is up."""
-        size = len(new) if deadline is None else ROUND * self.n_workers
+        """Weigh new equations in parallel; False if time was up before the last."""
         # Not among the tasks' results so far: they must not depend on the number of workers.
         floor = self.best.score - FAR if self.best is not None else -np.inf
-        for chunk in _batches(new, max(1, size)):
-            if deadline is not None and time.monotonic() > deadline:
-                return False
-            results = self.parallel(
-                delayed(_weigh_batch)(
-                    batch,
-                    self.data,
-                    self.settings,
-                    self.seed,
-                    self.search.fitness,
-                    added_operators(),
-                    floor,
-                )
-                for batch in _batches(chunk, self._share(len(chunk)))
+        batches = _batches(new, self._share(len(new)))
+        results = self.parallel(
+            delayed(_weigh_batch)(
+                batch,
+                self.data,
+                self.settings,
+                self.seed,
+                self.search.fitness,
+                added_operators(),
+                _to_wall_clock(deadline),
+                floor,
             )
-            evidences = [evidence for batch in results for evidence in batch]
-            for (key, program), evidence in zip(chunk, evidences, strict=True):
+            for batch in batches
+        )
+        for batch, evidences in zip(batches, results, strict=True):
+            for (key, program), evidence in zip(batch, evidences, strict=False):
                 self.archive.add(_candidate(key, program, evidence, self.search.fitness))
-        return True
+        n_weighed = sum(map(len, results))
+        self.n_timed += n_weighed
+        return n_weighed == len(new)
 
     def _record(self) -> None:
         """Write one line of the logbook."""
+        self.n_whole = self.n_weighed
         chapters = self.statistics.compile(self.population)
         candidates = [self.archive.candidates[i.key] for i in self.population]
         self.history.record(
@@ -768,27 +834,21 @@ class _Run:
             (member.candidate for member in self.archive.front), key=lambda c: c.complexity
         )
         best = [member.candidate for member in self.archive.leaders]
-        laws = distinct_laws(best, self.data.names)[: self.search.n_finalists]
-        laws += [law for law in distinct_laws(front, self.data.names) if not _among(law, laws)]
+        laws = order_finalists(best, front, self.data.names, self.search.n_finalists)
         keys = list(dict.fromkeys(Equation(law.key, self.data.names).key for law in laws))
-        settings = replace(
-            self.settings,
-            n_draws=max(self.settings.n_draws, FINALIST.n_draws // 4),
-            n_multistarts=max(self.settings.n_multistarts, FINALIST.n_multistarts),
-            n_replicates=max(self.settings.n_replicates, 2),
-            thorough=True,
-        )
         pairs: list[tuple[Equation, Evidence]] = []
         clock = time.monotonic()
+        show(f"weighing {len(keys)} finalists again")
         try:
-            for pair in self._weigh_finalists(keys, settings):
+            for pair in self._weigh_finalists(keys):
                 pairs.append(pair)
-                show(f"weighing {len(pairs)} of {len(keys)} finalists again")
+                show(f"weighing finalists again: {len(pairs)} of {len(keys)} done")
         except KeyboardInterrupt:
             if not pairs:
                 raise
             stopped = "interrupted"
         self.seconds["finalists"] += time.monotonic() - clock
+        show("sampling the posterior of the winner")
         if self.search.fitness == "evidence":
             pairs.sort(key=lambda pair: 2 * pair[1].log_q_se - pair[1].log_q)
         else:
@@ -804,31 +864,112 @@ class _Run:
             self.search.fitness,
             dict(self.seconds),
             sum(c.failure is not None for c in self.archive.candidates.values()),
+            self.limit,
         )
 
-    def _weigh_finalists(
-        self, keys: Sequence[str], settings: Settings
-    ) -> Iterator[tuple[Equation, Evidence]]:
-        """Weigh equations thoroughly, the best first, until time is up."""
-        slowest = 0.0
+    def _expected(self) -> float:
+        """Return the seconds that a finalist will take, from what the search's weighing took."""
+        quick = self.seconds["weighing"] * self.n_workers / max(1, self.n_timed)
+        return quick * _work(self._thorough()) / _work(self.settings)
+
+    def _thorough(self) -> Settings:
+        """Return the settings with which finalists are weighed again."""
+        return replace(
+            self.settings,
+            n_draws=max(self.settings.n_draws, FINALIST.n_draws // 4),
+            n_multistarts=max(self.settings.n_multistarts, FINALIST.n_multistarts),
+            n_replicates=max(self.settings.n_replicates, 2),
+            thorough=True,
+        )
+
+    def _weigh_finalists(self, keys: Sequence[str]) -> Iterator[tuple[Equation, Evidence]]:
+        """Weigh equations thoroughly, in order, until the time that is left is a posterior's.
+
+        At least half of the time is theirs: without them there is no winner to sample.
+        """
+        settings = self._thorough()
+        slowest, weighed = self._expected(), set()
+        half = 0.5 * (time.monotonic() + self.limit)
         for chunk in _batches(keys, self.n_workers):
+            until = max(half, self.limit - _posterior_work(settings) * slowest)
             clock = time.monotonic()
-            if slowest > 0.0 and self._time_left() < slowest:
-                return
-            equations = [Equation(key, self.data.names) for key in chunk]
-            results = self.parallel(
-                delayed(_weigh_batch)(
-                    [(key, equation.program)],
-                    self.data,
-                    settings,
-                    self.seed + 1,
-                    self.search.fitness,
-                    added_operators(),
-                )
-                for key, equation in zip(chunk, equations, strict=True)
-            )
-            yield from zip(equations, (evidences[0] for evidences in results), strict=True)
+            if clock > until:
+                break
+            for equation, evidence in self._weigh_again(chunk, settings, self.seed + 1, until):
+                weighed.add(equation.key)
+                yield equation, evidence
             slowest = max(slowest, time.monotonic() - clock)
+        # The simplest and the best must be there. For those that there was no time for, what the
+        # search itself knows of them, with its larger standard error, has to do.
+        missing = [key for key in keys[:2] if key not in weighed]
+        yield from self._weigh_again(missing, self.settings, self.seed, None)
+
+    def _weigh_again(
+        self, keys: Sequence[str], settings: Settings, seed: int, until: float | None
+    ) -> Iterator[tuple[Equation, Evidence]]:
+        """Weigh each equation in a worker of its own; those that end in time."""
+        equations = [Equation(key, self.data.names) for key in keys]
+        results = self.parallel(
+            delayed(_weigh_batch)(
+                [(key, equation.program)],
+                self.data,
+                settings,
+                seed,
+                self.search.fitness,
+                added_operators(),
+                _to_wall_clock(until),
+            )
+            for key, equation in zip(keys, equations, strict=True)
+        )
+        for equation, evidences in zip(equations, results, strict=True):
+            yield from ((equation, evidence) for evidence in evidences)
+
+
+def order_finalists(
+    leaders: Sequence[Candidate], front: Sequence[Candidate], variables: Sequence[str], n: int
+) -> list[Candidate]:
+    """Choose the laws to weigh again, so ordered that the first few are worth having alone.
+
+    Parameters
+    ----------
+    leaders, front
+        Candidates, best first and simplest first.
+    variables
+        Names of the variables.
+    n
+        How many of the leaders; all of the front are taken.
+
+    Returns
+    -------
+    list of Candidate
+        One spelling of each law: the simplest, the best, the next simplest, the next best, ...
+    """
+    best = distinct_laws(leaders, variables)[:n]
+    laws = best + [law for law in distinct_laws(front, variables) if not _among(law, best)]
+    simple = sorted((law for law in laws if _among(law, front)), key=lambda law: law.complexity)
+    pairs = zip_longest(simple, best)
+    return list(dict.fromkeys(law for pair in pairs for law in pair if law is not None))
+
+
+def _work(settings: Settings) -> int:
+    """Return how many draws the evidence of one equation takes, if they cover the posterior."""
+    return settings.n_draws * settings.n_replicates
+
+
+def _posterior_work(settings: Settings) -> float:
+    """Return how many times as many draws a posterior takes as the evidence of the equation."""
+    # In its last stage every particle may be moved, three times in each sweep.
+    chain = max(settings.n_draws, OVERSAMPLING * DRAWS) + 3 * MAX_SWEEPS * DRAWS
+    return CHAINS * chain / _work(settings)
+
+
+def _to_wall_clock(deadline: float | None) -> float | None:
+    """Return a time of ``time.monotonic`` as one of ``time.time``, which other machines share."""
+    return None if deadline is None else deadline - time.monotonic() + time.time()
+
+
+def _from_wall_clock(until: float | None) -> float | None:
+    return None if until is None else until - time.time() + time.monotonic()
 
 
 def _batches(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
@@ -843,9 +984,14 @@ def _read_batch(
     variables: Sequence[str],
     search: Search,
     added: tuple[Operator, ...],
-) -> list[Reading]:
+    until: float | None,
+) -> list[Reading | None]:
     take_over(added)
-    return [read_graph(genome, variables, search) for genome in genomes]
+    with time_limit(_from_wall_clock(until)):
+        return [
+            read_graph(genome, variables, search) if time_left() > 0.0 else None
+            for genome in genomes
+        ]
 
 
 def _weigh_batch(
@@ -855,11 +1001,18 @@ def _weigh_batch(
     seed: int,
     fitness: str,
     added: tuple[Operator, ...],
+    until: float | None,
     floor: float = -np.inf,
 ) -> list[Evidence]:
+    """Weigh equations, as many as there is time for."""
     take_over(added)
     one = partial(weigh, floor=floor) if fitness == "evidence" else fit_rmse
-    return [one(program, data, settings, seed_for(key, seed)) for key, program in tasks]
+    evidences = []
+    with time_limit(_from_wall_clock(until)), suppress(OutOfTime):
+        for key, program in tasks:
+            check_time()
+            evidences.append(one(program, data, settings, seed_for(key, seed)))
+    return evidences
 
 
 def _candidate(key: str, program: Program, evidence: Evidence, fitness: str) -> Candidate:
@@ -882,8 +1035,10 @@ def _finite_mean(values: Sequence[float]) -> float:
     return float(np.mean(finite)) if finite else float("nan")
 
 
-def _progress(run: _Run, verbose: bool) -> Any:
+def _progress(run: _Run, verbose: bool | Callable[[str], None]) -> Any:
     """Show generation, best equation, its score, rate and time left."""
+    if callable(verbose):
+        return nullcontext(lambda text="": verbose(text))
     if not verbose:
         return nullcontext(lambda text="": None)
     return _Display(run)

@@ -106,6 +106,14 @@ class FittedEquation:
         return to_arviz(self.equation, self.data, self._settings, self.draws, seed)
 
     @property
+    def compact_posterior(self) -> "InferenceData | xr.DataTree":
+        """The posterior without the groups that hold a number for each observation and draw.
+
+        They follow from the rest, and are thousands of times as large: `posterior` has them.
+        """
+        return to_arviz(self.equation, self.data, self._settings, self.draws, None)
+
+    @property
     def _settings(self) -> Settings:
         gamma = self.evidence.gamma
         return replace(self.settings, gamma=gamma) if np.isfinite(gamma) else self.settings

@@ -311,6 +311,17 @@ def _renumbered(
     return listed
 
 
+def constant_equation(variables: Sequence[str]) -> Equation:
+    """Return the law that always can be weighed: a constant, whatever the variables are called.
+
+    Examples
+    --------
+    >>> constant_equation(["c", "c0"]).parameters
+    ('c1',)
+    """
+    return Genome(np.array([[PARAMETER, 0, 0]], dtype=np.int32)).equation(variables)
+
+
 def equation_genome(
     equation: Equation, primitives: Primitives, *, rng: np.random.Generator
 ) -> Genome:

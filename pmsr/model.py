@@ -14,6 +14,7 @@ from sympytensor.pytensor import PytensorPrinter
 
 from pmsr.data import Data
 from pmsr.expression import Equation, read_problem
+from pmsr.limits import check_time
 from pmsr.multistart import Region
 from pmsr.operators import OPERATORS
 from pmsr.program import EvaluateProgram, Program
@@ -168,10 +169,11 @@ class Template:
         size = max(1, CHUNK // len(data.y))
         table = (program.nodes, program.literals, data.X, data.y)
         function = self._take()
-        parts = [
-            function(*table, theta[start : start + size], sigma[start : start + size])
-            for start in range(0, len(theta), size)
-        ]
+        parts = []
+        for start in range(0, len(theta), size):
+            check_time()
+            chunk = slice(start, start + size)
+            parts.append(function(*table, theta[chunk], sigma[chunk]))
         self._idle.append(function)  # unless it was interrupted
         log_likelihood: Floats = np.concatenate(parts)
         return np.where(np.isfinite(log_likelihood), log_likelihood, -np.inf)

@@ -10,6 +10,7 @@ from scipy.optimize import leastsq, minimize
 
 from pmsr.data import Data
 from pmsr.kernels import affine_normal, run_compiled
+from pmsr.limits import check_time
 from pmsr.magnitude import column_lengths, length
 from pmsr.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
 from pmsr.program import Program, evaluate, evaluate_jacobian, parameter_free_values
@@ -317,6 +318,7 @@ def _levenberg_marquardt(
     unit = 1.0 / float(np.std(data.y))
 
     def residuals(theta: Floats) -> Floats:
+        check_time()
         return np.asarray((evaluate(program, theta[None, :], data.X)[0] - data.y) * unit)
 
     def jacobian(theta: Floats) -> Floats:
@@ -347,6 +349,7 @@ def _variable_projection(program: Program, data: Data, start: Floats) -> Floats:
     silent = np.zeros((1, len(affine)))
 
     def residuals(eta: Floats) -> Floats:
+        check_time()
         theta[curved], theta[affine] = eta, 0.0
         values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
         design = np.ascontiguousarray(jacobian[:, affine])
@@ -388,6 +391,7 @@ def _bfgs(program: Program, data: Data, start: Floats, scales: Floats) -> tuple[
     unit = 1.0 / float(np.std(data.y))
 
     def loss(scaled: Floats) -> tuple[float, Floats]:
+        check_time()
         values, jacobian = evaluate_jacobian(program, (scaled * scales)[None, :], data.X)
         residuals = (values[0] - data.y) * unit
         value = float(residuals @ residuals)

@@ -18,6 +18,7 @@ from scipy.integrate import cumulative_trapezoid
 from pmsr.data import Data
 from pmsr.evidence import make_target, seed_for, weigh
 from pmsr.expression import Equation, read_problem
+from pmsr.limits import OutOfTime
 from pmsr.magnitude import column_lengths
 from pmsr.multistart import Fit, FitError
 from pmsr.program import evaluate, evaluate_jacobian
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+DRAWS, CHAINS = 1000, 4  # unless somebody asks for others
 MIN_DRAWS = 100  # in a chain: the kernel wants as many effective particles
 OVERSAMPLING = 4  # points from the proposal for each draw, unless the settings ask for more
 MAX_POINTWISE = 60_000_000  # values in each pointwise group: together they take 1 GB
@@ -45,8 +47,8 @@ def sample_posterior(
     *,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
-    draws: int = 1000,
-    chains: int = 4,
+    draws: int = DRAWS,
+    chains: int = CHAINS,
     pointwise: bool = True,
 ) -> "InferenceData | xr.DataTree":
     r"""Sample the posterior of an equation's parameters and of the noise level.
@@ -168,8 +170,8 @@ def draw_posterior(
     settings: Settings,
     seed: np.random.SeedSequence,
     *,
-    draws: int = 1000,
-    chains: int = 4,
+    draws: int = DRAWS,
+    chains: int = CHAINS,
 ) -> Draws:
     """Sample what `sample_posterior` arranges for ArviZ; the same seed gives the same draws.
 
@@ -190,6 +192,12 @@ def draw_posterior(
         except (FitError, FloatingPointError, np.linalg.LinAlgError) as error:
             raise ValueError(
                 f"The equation {equation.text!r} has no posterior on these data: {error}."
+            ) from None
+        except OutOfTime:
+            raise ValueError(
+                f"There was no time left to sample the posterior of {equation.text!r}: its "
+                "parameters have no error bars yet. It is sampled when it is first asked for; "
+                "or search with more time."
             ) from None
 
 

@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from pmsr.data import check_X
 from pmsr.expression import Equation
+from pmsr.limits import check_time
 from pmsr.posterior import sample_posterior
 from pmsr.program import Program, evaluate
 from pmsr.settings import RandomSeed, Settings
@@ -178,6 +179,7 @@ def predict_mixture(components: Sequence[Component], level: float | None) -> tup
     size = max(1, CHUNK // len(sigma))
     columns, undefined = [], np.zeros(n_points)
     for start in range(0, n_points, size):
+        check_time()
         chunk = slice(start, start + size)
         mu = np.vstack([evaluate(c.program, c.theta, c.points[chunk]) for c in components])
         undefined[chunk] = _mean(~np.isfinite(mu), weights)

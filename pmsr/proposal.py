@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pmsr.data import Data
 from pmsr.kernels import affine_normal
+from pmsr.limits import check_time
 from pmsr.magnitude import column_lengths, take_out_exponent
 from pmsr.multistart import Fit, FitError, Minimum, Region
 from pmsr.program import evaluate_jacobian
@@ -414,6 +415,7 @@ class Proposal:
         size = max(1, 2**18 // len(data.y))
         parts = []
         for start in range(0, len(theta), size):
+            check_time()
             values, jacobian = evaluate_jacobian(
                 self.target.fit.program, theta[start : start + size], data.X
             )

@@ -21,6 +21,7 @@ from pmsr.evolution import Evolution
 from pmsr.expression import Equation
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
 from pmsr.fitted import FittedEquation, Kind, interval_rows
+from pmsr.genome import constant_equation
 from pmsr.mathml import to_mathml
 from pmsr.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.program import evaluate
@@ -463,8 +464,7 @@ def from_evolution(
         distinct.setdefault(equation.key, (equation, evidence))
     if not any(np.isfinite(evidence.rmse) for _, evidence in distinct.values()):
         # A constant can always be weighed.
-        [name] = parameter_names(1, data.names)
-        constant = Equation(name, data.names)
+        constant = constant_equation(data.names)
         seed = seed_for(constant.key, random_seed)
         distinct[constant.key] = constant, weigh(constant.program, data, thorough, seed)
     conventional = search.fitness == "rmse"

@@ -21,7 +21,7 @@ from pmsr.estimator import (
     parameters_from_json,
     parameters_to_json,
 )
-from pmsr.evolution import FINAL_SHARE, Generation
+from pmsr.evolution import Generation
 from pmsr.files import (
     BROKEN,
     as_list,
@@ -85,6 +85,8 @@ class Run:
         How and when it was started.
     parameters
         Those of the estimator that were chosen, as JSON knows them; None for a comparison.
+    finished
+        Whether a search has used its budget up and its results are written.
     """
 
     source: str
@@ -93,6 +95,7 @@ class Run:
     command: str
     created: str
     parameters: Mapping[str, Any] | None = None
+    finished: bool = False
 
 
 def prepare_folder(path: Path, *, force: bool = False) -> None:
@@ -184,7 +187,10 @@ def read_run(path: Path) -> Run:
             chosen = parameters_from_json(parameters)
             Search(**{name: chosen[name] for name in _CHOSEN if hasattr(Search, name)})
         features = tuple(map(as_text, as_list(whole["features"])))
-        return Run(**texts, features=features, parameters=parameters)
+        finished = whole.get("finished", False)
+        if not isinstance(finished, bool):
+            raise ValueError(f"a run is finished or not, got {finished!r}")
+        return Run(**texts, features=features, parameters=parameters, finished=finished)
     except BROKEN as error:
         raise damaged(path, error) from None
 
@@ -201,6 +207,12 @@ def chosen_parameters(regressor: BayesianSymbolicRegressor) -> dict[str, Any]:
     return {name: whole[name] for name in _CHOSEN}
 
 
+def read_used(path: Path) -> tuple[int, float]:
+    """Return how many generations and seconds of its budget a run has used."""
+    checkpoint = path / CHECKPOINT
+    return read_progress(checkpoint) if checkpoint.exists() else (0, 0.0)
+
+
 def extend_budget(
     path: Path, run: Run, seconds: float | None, generations: int | None
 ) -> dict[str, Any]:
@@ -213,19 +225,21 @@ def extend_budget(
     seconds, generations
         How much longer it may search. If both are None, a run that did not come to its end has
         what is left of its budget, one that did has the same budget again.
+
+    Notes
+    -----
+    A run that was killed while its finalists were weighed, or its files written, did not come to
+    its end, although nothing may be left of its budget; then only that is done again.
     """
     parameters = dict(run.parameters or {})
     total, limit = parameters["max_time"], parameters["generations"]
-    done, elapsed = 0, 0.0
-    if (path / CHECKPOINT).exists():
-        done, elapsed = read_progress(path / CHECKPOINT)
     if seconds is None and generations is None:
-        used_up = total is not None and elapsed >= (1.0 - FINAL_SHARE) * total
-        if done < limit and not used_up:
+        if not run.finished:
             return parameters
         seconds, generations = total, limit
-    # The search counts from its first start, and keeps a share for the finalists at the end.
-    parameters["max_time"] = None if seconds is None else elapsed / (1.0 - FINAL_SHARE) + seconds
+    done, elapsed = read_used(path)
+    # The search counts from its first start.
+    parameters["max_time"] = None if seconds is None else elapsed + seconds
     parameters["generations"] = done + (limit if generations is None else generations)
     return parameters
 
@@ -262,6 +276,18 @@ def write_result(
     report
         Whether to write the report too.
     """
+    content = None
+    if report:
+        # First: time may run out, and posteriors of other equations than the best can wait.
+        notes = []
+        if result.stopped == "interrupted":
+            notes.append(
+                "The search was interrupted before its budget ended. Go on with it: "
+                f"pmsr resume {quote(str(path))}"
+            )
+        content = gather_content(
+            result, source=run.source, created=run.created, command=run.command, warnings=notes
+        )
     if regressor is None:
         result.save(path, others=True)
     else:
@@ -273,19 +299,10 @@ def write_result(
     write_file(path / EQUATIONS, to_csv(names, table.itertuples(name=None)))
     with suppress(ValueError):  # weighed, but not sampled
         # Any: InferenceData or DataTree, both of which know how to write themselves.
-        posterior: Any = result.best.posterior
+        posterior: Any = result.best.compact_posterior
         with writing(path / POSTERIOR) as part:
             posterior.to_netcdf(part, engine="h5netcdf")
-    if report:
-        notes = []
-        if result.stopped == "interrupted":
-            notes.append(
-                "The search was interrupted before its budget ended. Go on with it: "
-                f"pmsr resume {quote(str(path))}"
-            )
-        content = gather_content(
-            result, source=run.source, created=run.created, command=run.command, warnings=notes
-        )
+    if content is not None:
         write_report(path / REPORT, content)
     for doubt in result.warnings:
         write_log(path, f"doubt: {doubt}")

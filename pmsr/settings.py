@@ -323,7 +323,8 @@ class Search:
     population_size
         Number of equations that evolve; even.
     generations, max_time, max_evaluations
-        Budget: generations, seconds, and distinct equations weighed, whichever ends first.
+        Budget: generations, seconds, and distinct equations weighed, whichever ends first. The
+        seconds include the finalists and the posterior of the winner.
     patience
         Stop after this many generations without a better equation; None for never.
     max_complexity

@@ -8,6 +8,7 @@ from pmsr.checkpoint import State, load_state, read_progress, save_state
 from pmsr.data import load_galileo, make_data
 from pmsr.evolution import Candidate
 from pmsr.genome import Primitives, random_genome
+from pmsr.operators import OPERATORS, PARAMETER, POWER, VARIABLE, operator_code
 from pmsr.settings import Search, Settings
 
 DATA = make_data(*load_galileo("shelf"))
@@ -157,6 +158,35 @@ def test_a_graph_that_points_outside_is_refused(tmp_path, row):
     rows[2, 63] = row
     rewrite(path, lambda header: None, rows)
     with pytest.raises(ValueError, match="row 63 of a graph refers to"):
+        load_state(path, DATA, SEARCH, SETTINGS, 5)
+
+
+def test_entries_that_a_row_does_not_use_may_hold_anything(tmp_path):
+    path = tmp_path / "run.npz"
+    before = state()
+    save_state(path, before, DATA, SEARCH, SETTINGS, 5)
+    unused = [(PARAMETER, 99, -1), (VARIABLE, 0, 99), (POWER, 0, 99)]
+    unused += [
+        (operator_code(name), 0, 99) for name, operator in OPERATORS.items() if operator.arity == 1
+    ]
+    rows = np.stack([genome.rows for genome in before.genomes])
+    rows[2, -len(unused) :] = unused
+    rewrite(path, lambda header: None, rows)
+    loaded = load_state(path, DATA, SEARCH, SETTINGS, 5)
+    np.testing.assert_array_equal(loaded.genomes[2].rows, rows[2])
+
+
+def test_what_ended_a_search_survives_the_disk(tmp_path):
+    path = tmp_path / "run.npz"
+    save_state(path, state(), DATA, SEARCH, SETTINGS, 5)
+    assert load_state(path, DATA, SEARCH, SETTINGS, 5).ended is None
+    budget = {"generations": 7.0, "max_time": None}
+    ended = replace(state(), ended="generations", budget=budget)
+    save_state(path, ended, DATA, SEARCH, SETTINGS, 5)
+    after = load_state(path, DATA, SEARCH, SETTINGS, 5)
+    assert (after.ended, after.budget) == ("generations", budget)
+    rewrite(path, lambda header: header.update({"budget": 3}))
+    with pytest.raises(ValueError, match="damaged"):
         load_state(path, DATA, SEARCH, SETTINGS, 5)
 
 

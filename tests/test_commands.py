@@ -19,6 +19,7 @@ from pmsr import commands
 from pmsr.checkpoint import read_progress
 from pmsr.cli import main
 from pmsr.data import load_galileo
+from pmsr.evolution import _Run
 from pmsr.runs import CHECKPOINT, DATA, LOG, SETTINGS, read_result
 from pmsr.storage import HEADER
 
@@ -213,6 +214,50 @@ def test_going_on_is_the_same_as_not_having_stopped(data, run, tmp_path):
     # A finished budget is granted once more.
     assert main(["resume", str(run), "--quiet"]) == 0
     assert read_result(run).history[-1]["generation"] == 20
+
+
+@pytest.mark.parametrize("where", ["finish", "write_result"])
+def test_a_run_killed_after_its_search_only_does_the_rest(
+    data, finished, tmp_path, monkeypatch, where
+):
+    def die(*_, **__):
+        raise SystemExit
+
+    options = ["--generations", "6", "--out", "run", "--quiet"]
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(_Run if where == "finish" else commands, where, die)
+        main(["fit", data, "--target", "D", *TINY, *options])
+    with monkeypatch.context() as patch:
+        patch.setattr(_Run, "step", die)
+        assert main(["resume", "run", "--quiet"]) == 0
+    for name in ("equations.csv", read_header("run")["arrays"]):
+        assert Path("run", name).read_bytes() == (finished / name).read_bytes()
+    # What has come to its end has its budget, or what is asked for, once more.
+    assert main(["resume", "run", "--quiet", "--no-report", "--time", "1s"]) == 0
+    assert read_progress(Path("run") / CHECKPOINT)[0] > 6
+
+
+def read_header(path):
+    return json.loads((Path(path) / HEADER).read_text())
+
+
+def test_the_time_is_that_until_the_prompt_returns(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.5, 4.0, (5000, 2))
+    y = x[:, 0] * np.exp(-x[:, 1]) + 0.1 * rng.standard_normal(5000)
+    pd.DataFrame({"c": x[:, 0], "c0": x[:, 1], "y": y}).to_csv("many.csv", index=False)
+    started = time.monotonic()
+    arguments = ["fit", "many.csv", "--target", "y", "--operators", "+ * exp", "--time", "4s"]
+    assert main([*arguments, "--json"]) == 0
+    assert time.monotonic() - started < 4.0 + 5.0
+    found = json.loads(capsys.readouterr().out)
+    assert found["stopped"] == "max_time"
+    # Either the error bars are there, or it is said that they are not.
+    assert found["estimates"] or any("no time left" in text for text in found["warnings"])
+    # Two numbers for each row, and thousands of draws.
+    assert Path("many-run", "report.html").exists()
+    nc = Path("many-run", "posterior.nc")
+    assert not nc.exists() or nc.stat().st_size < 2_000_000
 
 
 def test_ctrl_c_keeps_what_was_found_and_resume_goes_on(data, tmp_path, capsys, monkeypatch):

@@ -249,6 +249,22 @@ def test_time_is_kept():
     assert time.monotonic() - started < 3.0
 
 
+def test_many_rows_do_not_lengthen_the_time():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 4.0, (20_000, 2))
+    y = X[:, 0] * np.exp(-X[:, 1]) + 0.1 * rng.standard_normal(len(X))
+    regressor = make(operators=("+", "*", "exp"), population_size=120, max_time=2.0)
+    started = time.monotonic()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        regressor.fit(X, y)
+    assert time.monotonic() - started < 2.0 + 5.0
+    assert np.isfinite(regressor.equations_["log_q"]).all()
+    # Error bars that are not there are announced, and come when they are asked for.
+    no_time = any("no time left" in str(warning.message) for warning in caught)
+    assert no_time != ("draws" in vars(regressor.best_))
+
+
 @quiet
 @pytest.mark.parametrize("seed", [5, None])
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path, seed):

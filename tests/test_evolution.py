@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 import pytest
 
+import pmsr.evolution
 from pmsr.checkpoint import load_state, read_progress
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.evolution import (
@@ -16,12 +17,14 @@ from pmsr.evolution import (
     Candidate,
     _Run,
     distinct_laws,
+    order_finalists,
     read_graph,
     run_evolution,
 )
 from pmsr.expression import Equation
 from pmsr.genome import Genome, Primitives, equation_genome
-from pmsr.operators import operator_code
+from pmsr.limits import check_time
+from pmsr.operators import OPERATORS, operator_code
 from pmsr.settings import QUICK, Search
 
 SHELF = make_data(*load_galileo("shelf"))
@@ -355,3 +358,120 @@ def test_a_search_interrupted_within_a_generation_goes_on_as_if_it_had_not_been(
     assert found.stopped == "interrupted"
     after = run_evolution(SHELF, search=search, random_seed=1, checkpoint=tmp_path / "state")
     assert summary(after)[:2] == summary(whole)[:2]
+
+
+@pytest.mark.parametrize("name", [name for name, one in OPERATORS.items() if one.arity == 1])
+def test_a_search_with_any_function_among_its_operators_resumes(tmp_path, name):
+    search = Search(
+        operators=("*", name), population_size=8, generations=4, max_complexity=16, n_finalists=1
+    )
+    options = {"search": search, "random_seed": 0}
+    whole = run_evolution(SHELF, **options)
+    path = tmp_path / "state"
+    run_evolution(SHELF, **options, checkpoint=path, callbacks=[lambda told: told.number == 2])
+    assert summary(run_evolution(SHELF, **options, checkpoint=path)) == summary(whole)
+
+
+@pytest.mark.parametrize("budget", [{}, {"max_evaluations": 25}, {"patience": 1}])
+def test_a_search_killed_while_its_finalists_are_weighed_does_nothing_else_afterwards(
+    tmp_path, monkeypatch, budget
+):
+    search = Search(**{**vars(SMALL), **budget})
+    whole = run_evolution(SHELF, search=search, random_seed=1)
+    options = {"search": search, "random_seed": 1, "checkpoint": tmp_path / "state"}
+
+    def die(*_):
+        raise SystemExit
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(_Run, "finish", die)
+        run_evolution(SHELF, **options)
+    with monkeypatch.context() as patch:
+        patch.setattr(_Run, "step", die)
+        found = run_evolution(SHELF, **options)
+    assert summary(found) == summary(whole) and found.stopped == whole.stopped
+    # With another budget it goes on.
+    longer = Search(**{**vars(SMALL), "generations": SMALL.generations + 1})
+    more = run_evolution(SHELF, **{**options, "search": longer})
+    assert more.history[-1]["generation"] == longer.generations
+
+
+def test_a_search_killed_after_its_time_was_up_does_not_search_again(tmp_path, monkeypatch):
+    search = Search(**{**vars(SMALL), "generations": 10**6, "max_time": 1.0})
+    options = {"search": search, "random_seed": 1, "checkpoint": tmp_path / "state"}
+    first = run_evolution(SHELF, **options)
+    monkeypatch.setattr(_Run, "step", None)
+    again = run_evolution(SHELF, **options)
+    assert again.stopped == "max_time" and again.population == first.population
+
+
+def slow_down(monkeypatch, seconds):
+    """Let every equation take so long, and look at the clock meanwhile, as real ones do."""
+    weigh = pmsr.evolution.weigh
+
+    def slow(*arguments, **options):
+        for _ in range(20):
+            time.sleep(seconds / 20)
+            check_time()
+        return weigh(*arguments, **options)
+
+    monkeypatch.setattr(pmsr.evolution, "weigh", slow)
+
+
+@pytest.mark.parametrize(("seconds", "max_time"), [(0.2, 2.0), (1.0, 0.1)])
+def test_time_may_run_out_in_the_first_population(tmp_path, monkeypatch, seconds, max_time):
+    slow_down(monkeypatch, seconds)
+    search = Search(**{**vars(SMALL), "population_size": 40, "max_time": max_time})
+    started = time.monotonic()
+    options = {"search": search, "random_seed": 1, "checkpoint": tmp_path / "state"}
+    found = run_evolution(SHELF, **options)
+    # All forty would take ten times as long. The simplest and the best, or a constant, are weighed
+    # in any case, once in the population and once more among the finalists.
+    assert time.monotonic() - started < max_time + 20 * seconds
+    assert found.stopped == "max_time" and len(found.population) == 40
+    assert found.finalists and np.isfinite(found.finalists[0][1].log_q)
+    assert 0 < found.n_candidates < 40
+    assert found.n_candidates > 1 or str(found.winner) == "c0"
+    monkeypatch.undo()
+    longer = Search(**{**vars(search), "max_time": None, "generations": 2})
+    resumed = run_evolution(SHELF, **{**options, "search": longer})
+    assert len(resumed.history) == 3
+
+
+def test_the_simplest_and_the_best_are_weighed_first():
+    def candidate(text, score, rmse):
+        equation = Equation(text, ["H"])
+        size = len(equation.parameters), equation.complexity
+        return Candidate(equation.key, score, score, 0.1, rmse, *size)
+
+    laws = [
+        candidate("c0 + c1*H + c2*sqrt(H)", -9.0, 1.0),
+        candidate("c0 + c1*H", -9.2, 1.1),
+        candidate("c0*H", -9.5, 1.2),
+        candidate("c0", -20.0, 5.0),
+    ]
+    front = [laws[3], laws[2], laws[1], laws[0]]
+    assert order_finalists(laws[:3], front, ["H"], 2) == [laws[3], laws[0], laws[2], laws[1]]
+
+
+def test_without_time_for_finalists_the_simplest_and_the_best_are_there(monkeypatch):
+    whole = run_evolution(SHELF, search=SMALL, random_seed=1)
+    weigh_again = _Run._weigh_again
+
+    def run_out(self, keys, settings, seed, until):
+        # No thorough weighing ends in time.
+        yield from weigh_again(self, keys, settings, seed, until if until is None else 0.0)
+
+    monkeypatch.setattr(_Run, "_weigh_again", run_out)
+    found = run_evolution(SHELF, search=SMALL, random_seed=1)
+    simplest, best = whole.front[0], max(whole.front, key=lambda one: one.score)
+    assert {equation.key for equation, _ in found.finalists} == {simplest.key, best.key}
+    assert {evidence.log_q for _, evidence in found.finalists} == {simplest.log_q, best.log_q}
+
+
+def test_a_function_is_told_what_is_being_done():
+    told = []
+    run_evolution(SHELF, search=SMALL, random_seed=1, verbose=told.append)
+    assert told[0] == "first population"
+    assert any("finalists" in text for text in told)
+    assert told[-1] == "sampling the posterior of the winner"

@@ -9,7 +9,7 @@ import pytest
 from pmsr import runs
 from pmsr.data import load_galileo, make_data
 from pmsr.estimator import BayesianSymbolicRegressor
-from pmsr.evolution import FINAL_SHARE, Candidate, Generation
+from pmsr.evolution import Candidate, Generation
 from pmsr.ranking import weigh_equations
 from pmsr.runs import (
     CHECKPOINT,
@@ -31,6 +31,7 @@ from pmsr.runs import (
     start_run,
     write_log,
     write_result,
+    write_settings,
 )
 from pmsr.settings import Settings
 from pmsr.storage import HEADER
@@ -138,29 +139,39 @@ def progress(monkeypatch, folder, done, elapsed):
 
 
 @pytest.mark.parametrize(
-    ("done", "elapsed", "options", "budget"),
+    ("done", "elapsed", "finished", "options", "budget"),
     [
-        (None, None, (None, None), (50, 10.0)),
-        # Interrupted: what is left.
-        (20, 2.0, (None, None), (50, 10.0)),
+        (None, None, False, (None, None), (50, 10.0)),
+        # Interrupted or killed, also while finalists were weighed: what is left, if anything is.
+        (20, 2.0, False, (None, None), (50, 10.0)),
+        (50, 4.0, False, (None, None), (50, 10.0)),
+        (20, 8.0, False, (None, None), (50, 10.0)),
         # At its end, in time or in generations: the same again.
-        (20, 8.0, (None, None), (70, 20.0)),
-        (50, 4.0, (None, None), (100, 15.0)),
-        (20, 8.0, (60.0, None), (70, 70.0)),
-        (20, 8.0, (None, 5), (25, None)),
-        (20, 8.0, (4.0, 5), (25, 14.0)),
+        (20, 8.0, True, (None, None), (70, 18.0)),
+        (50, 4.0, True, (None, None), (100, 14.0)),
+        # What was asked for, whether it had come to its end or not.
+        (20, 8.0, True, (60.0, None), (70, 68.0)),
+        (20, 8.0, True, (None, 5), (25, None)),
+        (20, 8.0, True, (4.0, 5), (25, 12.0)),
+        (20, 2.0, False, (5.0, None), (70, 7.0)),
     ],
 )
-def test_a_budget_is_extended(folder, monkeypatch, done, elapsed, options, budget):
+def test_a_budget_is_extended(folder, monkeypatch, done, elapsed, finished, options, budget):
     if done is not None:
         progress(monkeypatch, folder, done, elapsed)
-    found = extend_budget(folder, RUN, *options)
+    found = extend_budget(folder, replace(RUN, finished=finished), *options)
     assert (found["generations"], found["max_time"]) == budget
     assert {**found, "generations": 50, "max_time": 10.0} == RUN.parameters
-    if options[0] is not None:
-        # The search keeps a share of all its time: what is left is still what was asked for.
-        left = (1 - FINAL_SHARE) * found["max_time"] - elapsed
-        assert left == pytest.approx((1 - FINAL_SHARE) * options[0])
+
+
+def test_whether_a_run_is_finished_survives_the_disk(folder):
+    assert not read_run(folder).finished
+    write_settings(folder, replace(RUN, finished=True))
+    assert read_run(folder).finished
+    whole = json.loads((folder / SETTINGS).read_text())
+    (folder / SETTINGS).write_text(json.dumps({**whole, "finished": "yes"}))
+    with pytest.raises(ValueError, match="a run is finished or not, got 'yes'"):
+        read_run(folder)
 
 
 def test_the_log_has_one_line_for_each_event(folder):
@@ -196,6 +207,13 @@ def test_everything_that_a_result_has_to_show_is_written(folder, result):
     np.testing.assert_array_equal(
         loaded.posterior["c0"], result.best.posterior.posterior["c0"].to_numpy()
     )
+    # Nothing that has a number for each row and each draw.
+    assert {name.strip("/") for name in loaded.groups()} - {""} == {
+        "posterior",
+        "sample_stats",
+        "observed_data",
+        "constant_data",
+    }
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "from my shelf.csv · 1608-05-02" in page and "The search was interrupted" in page
     again = read_result(folder)
