@@ -11,7 +11,7 @@ import report
 
 import pmsr
 from pmsr.data import make_data
-from pmsr.evidence import make_target, seed_for
+from pmsr.evidence.evidence import make_target, seed_for
 from pmsr.experiments.exact import brute_force_log_q
 from pmsr.settings import FINALIST, Settings
 

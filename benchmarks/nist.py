@@ -26,8 +26,8 @@ from scipy.optimize import least_squares
 
 import pmsr
 from pmsr.data import make_data
-from pmsr.evidence import make_target, seed_for
-from pmsr.program import evaluate, evaluate_jacobian
+from pmsr.equation.program import evaluate, evaluate_jacobian
+from pmsr.evidence.evidence import make_target, seed_for
 from pmsr.settings import Settings
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))

@@ -22,8 +22,8 @@ from rich.table import Table
 
 import pmsr
 from pmsr.data import make_data
-from pmsr.evolution import run_evolution
-from pmsr.program import evaluate
+from pmsr.equation.program import evaluate
+from pmsr.search.evolution import run_evolution
 from pmsr.settings import Search
 
 RESULTS = Path(__file__).parent / "results"

@@ -24,11 +24,11 @@ from rich.progress import track
 from rich.table import Table
 
 import pmsr
-import pmsr.evidence
+import pmsr.evidence.evidence
 from pmsr.data import make_data
-from pmsr.evidence import fit_rmse
-from pmsr.evolution import run_evolution
-from pmsr.program import evaluate
+from pmsr.equation.program import evaluate
+from pmsr.evidence.evidence import fit_rmse
+from pmsr.search.evolution import run_evolution
 from pmsr.settings import Search, Settings
 
 RESULTS = Path(__file__).parent / "results"
@@ -125,7 +125,7 @@ class FittingClock:
     """Adds up the time that `evidence` spends on fitting, in this process."""
 
     def __enter__(self):
-        self.seconds, self.real = 0.0, pmsr.evidence.make_target
+        self.seconds, self.real = 0.0, pmsr.evidence.evidence.make_target
 
         def timed(*arguments, **options):
             started = time.monotonic()
@@ -134,11 +134,11 @@ class FittingClock:
             finally:
                 self.seconds += time.monotonic() - started
 
-        pmsr.evidence.make_target = timed
+        pmsr.evidence.evidence.make_target = timed
         return self
 
     def __exit__(self, *_):
-        pmsr.evidence.make_target = self.real
+        pmsr.evidence.evidence.make_target = self.real
 
 
 def run(problem, seed, seconds, generations, jobs, options):

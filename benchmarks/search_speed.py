@@ -22,7 +22,7 @@ from rich.console import Console
 
 import pmsr
 from pmsr.data import make_data
-from pmsr.evolution import run_evolution
+from pmsr.search.evolution import run_evolution
 from pmsr.settings import Search
 
 RESULTS = Path(__file__).parent / "results"

@@ -27,7 +27,7 @@ from rich.table import Table
 
 import pmsr
 from pmsr.data import make_data
-from pmsr.evidence import compute_evidence, weigh
+from pmsr.evidence.evidence import compute_evidence, weigh
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from exact import linear_log_q

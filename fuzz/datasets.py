@@ -11,9 +11,9 @@ import pandas as pd
 
 import pmsr
 from fuzz.tally import Tally, generator
-from pmsr.evidence import Evidence
-from pmsr.grammar import quoted
-from pmsr.ranking import weigh_equations
+from pmsr.equation.grammar import quoted
+from pmsr.evidence.evidence import Evidence
+from pmsr.result.comparison import weigh_equations
 from pmsr.settings import QUICK, Settings
 
 N_JOBS = 2

@@ -27,14 +27,14 @@ import pandas as pd
 
 import pmsr
 from fuzz.tally import Tally, generator
-from pmsr.checkpoint import load_state
-from pmsr.cli import main
 from pmsr.data import Data, load_galileo, make_data
-from pmsr.evolution import run_evolution
-from pmsr.runs import CHECKPOINT, DATA, SETTINGS
+from pmsr.result.storage import HEADER, _digest
+from pmsr.search.checkpoint import load_state
+from pmsr.search.evolution import run_evolution
 from pmsr.settings import QUICK, Search, Settings
-from pmsr.storage import HEADER, _digest
-from pmsr.tables import choose_columns, read_table, split_table
+from pmsr.shell.cli import main
+from pmsr.shell.data_files import choose_columns, read_table, split_table
+from pmsr.shell.run_folder import CHECKPOINT, DATA, SETTINGS
 
 SECONDS = 5.0  # of CPU, to read one file
 SEARCH_SECONDS = 10.0  # to go on with a search whose file turned out to be in order

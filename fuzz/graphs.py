@@ -6,10 +6,10 @@ import numpy as np
 
 from fuzz.strings import check_equation
 from fuzz.tally import MAX_SECONDS, Tally, generator, share
-from pmsr.evolution import read_graph
-from pmsr.expression import Equation
-from pmsr.genome import Genome, Primitives, crossover, mutate, random_genome
-from pmsr.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
+from pmsr.equation.expression import Equation
+from pmsr.equation.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
+from pmsr.search.evolution import read_graph
+from pmsr.search.genome import Genome, Primitives, crossover, mutate, random_genome
 from pmsr.settings import Search
 
 VARIABLES = ("x", "y", "drop height [mm]")

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-import pmsr.evolution
+import pmsr.search.evolution
 from fuzz.tally import Tally, generator
-from pmsr.cli import main
 from pmsr.data import Data, make_data
-from pmsr.evolution import Evolution, run_evolution
-from pmsr.operators import OPERATORS
+from pmsr.equation.operators import OPERATORS
+from pmsr.search.evolution import Evolution, run_evolution
 from pmsr.settings import Search
+from pmsr.shell.cli import main
 
 OPERATOR_SETS = (
     ("+", "-", "*", "/", "sqrt"),
@@ -145,7 +145,7 @@ def _run(arguments: list[str], kill_after: float | None = None) -> int | None:
 
 
 def _work(arguments: list[str]) -> None:
-    pmsr.evolution.SAVE_SECONDS = 0.0  # a checkpoint after every generation
+    pmsr.search.evolution.SAVE_SECONDS = 0.0  # a checkpoint after every generation
     with open(os.devnull, "w") as nowhere:
         sys.stdout = nowhere
         code = main([*arguments, "--quiet"])

@@ -3,8 +3,8 @@
 import numpy as np
 
 from fuzz.tally import MAX_SECONDS, Tally, generator, share
-from pmsr.expression import Equation
-from pmsr.operators import OPERATORS
+from pmsr.equation.expression import Equation
+from pmsr.equation.operators import OPERATORS
 
 VARIABLES = ("x", "y", "drop height [mm]")
 FUNCTIONS = tuple(name for name in OPERATORS if name.isidentifier() and name != "pow")

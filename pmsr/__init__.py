@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pmsr.data import load_galileo, make_sine
-    from pmsr.doubts import ResultWarning
+    from pmsr.equation.expression import Equation
+    from pmsr.equation.operators import Operator, add_operator
     from pmsr.estimator import BayesianSymbolicRegressor, load
-    from pmsr.evidence import Evidence, compute_evidence, fit_equation
-    from pmsr.expression import Equation
-    from pmsr.model import build_model
-    from pmsr.operators import Operator, add_operator
-    from pmsr.posterior import sample_posterior
-    from pmsr.prediction import predict
-    from pmsr.ranking import compare, weigh_equations
+    from pmsr.evidence.evidence import Evidence, compute_evidence, fit_equation
+    from pmsr.evidence.model import build_model
+    from pmsr.evidence.posterior import sample_posterior
+    from pmsr.evidence.prediction import predict
+    from pmsr.result.comparison import compare, weigh_equations
+    from pmsr.result.doubts import ResultWarning
     from pmsr.settings import Search, Settings
 
 __version__ = "0.1.0"
@@ -46,23 +46,23 @@ __all__ = [
 
 _MODULE_OF = {
     "BayesianSymbolicRegressor": "pmsr.estimator",
-    "Equation": "pmsr.expression",
-    "Evidence": "pmsr.evidence",
-    "Operator": "pmsr.operators",
-    "ResultWarning": "pmsr.doubts",
+    "Equation": "pmsr.equation.expression",
+    "Evidence": "pmsr.evidence.evidence",
+    "Operator": "pmsr.equation.operators",
+    "ResultWarning": "pmsr.result.doubts",
     "Search": "pmsr.settings",
     "Settings": "pmsr.settings",
-    "add_operator": "pmsr.operators",
-    "build_model": "pmsr.model",
-    "compare": "pmsr.ranking",
-    "compute_evidence": "pmsr.evidence",
-    "fit_equation": "pmsr.evidence",
+    "add_operator": "pmsr.equation.operators",
+    "build_model": "pmsr.evidence.model",
+    "compare": "pmsr.result.comparison",
+    "compute_evidence": "pmsr.evidence.evidence",
+    "fit_equation": "pmsr.evidence.evidence",
     "load": "pmsr.estimator",
     "load_galileo": "pmsr.data",
     "make_sine": "pmsr.data",
-    "predict": "pmsr.prediction",
-    "sample_posterior": "pmsr.posterior",
-    "weigh_equations": "pmsr.ranking",
+    "predict": "pmsr.evidence.prediction",
+    "sample_posterior": "pmsr.evidence.posterior",
+    "weigh_equations": "pmsr.result.comparison",
 }
 
 

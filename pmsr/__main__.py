@@ -2,7 +2,7 @@
 
 import sys
 
-from pmsr.cli import main
+from pmsr.shell.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

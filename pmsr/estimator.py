@@ -11,16 +11,16 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pmsr.data import Data, check_order, make_data
-from pmsr.doubts import warn
-from pmsr.evolution import run_evolution
-from pmsr.expression import Equation
+from pmsr.equation.expression import Equation
+from pmsr.evidence.prediction import check_level
 from pmsr.files import BROKEN, as_list, as_seed, as_text
-from pmsr.fitted import FittedEquation, Kind
 from pmsr.limits import time_limit
-from pmsr.prediction import check_level
-from pmsr.result import Result, decode_result, from_evolution
+from pmsr.result.doubts import warn
+from pmsr.result.fitted import FittedEquation, Kind
+from pmsr.result.result import Result, decode_result, from_evolution
+from pmsr.result.storage import damaged, read_folder
+from pmsr.search.evolution import run_evolution
 from pmsr.settings import QUICK, Search, Settings, check_settings
-from pmsr.storage import damaged, read_folder
 
 # The options of Search and Settings that are parameters of the estimator itself.
 _SEARCH = (
@@ -80,8 +80,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         File to which the state of the search is written every few seconds, and from which a fit
         with the same data, parameters and seed goes on.
     callbacks
-        Called with a :class:`pmsr.evolution.Generation` after every generation; one that returns
-        True ends the search.
+        Called with a :class:`pmsr.search.evolution.Generation` after every generation; one that
+        returns True ends the search.
     random_state
         An integer makes the fit repeatable, for any number of workers; None is different every
         time (with a checkpoint: 0, or it could not go on).
@@ -93,7 +93,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     Attributes
     ----------
     equations_ : DataFrame
-        Every distinct equation that is reported, ranked: :attr:`pmsr.result.Result.table`.
+        Every distinct equation that is reported, ranked: :attr:`pmsr.result.result.Result.table`.
     best_ : FittedEquation
         The chosen equation, with its posterior, predictions and exports.
     pareto_front_ : DataFrame
@@ -434,8 +434,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             The file.
         """
         # Matplotlib is not loaded before it is needed.
-        from pmsr.content import gather_content
-        from pmsr.report import write_report
+        from pmsr.report.content import gather_content
+        from pmsr.report.page import write_report
 
         content = gather_content(self._fitted(), level=check_level(level), title=title)
         return write_report(path, content)
@@ -470,7 +470,7 @@ def load(path: str | Path) -> BayesianSymbolicRegressor:
     Parameters
     ----------
     path
-        What :meth:`BayesianSymbolicRegressor.save` or :meth:`pmsr.result.Result.save` wrote.
+        What :meth:`BayesianSymbolicRegressor.save` or :meth:`pmsr.result.result.Result.save` wrote.
 
     Returns
     -------

@@ -142,11 +142,11 @@ def make_samples() -> list[Path]:
     import pandas as pd
 
     import pmsr
-    from pmsr.content import gather_content
     from pmsr.data import make_data
-    from pmsr.evolution import run_evolution
-    from pmsr.report import write_report
-    from pmsr.result import from_evolution
+    from pmsr.report.content import gather_content
+    from pmsr.report.page import write_report
+    from pmsr.result.result import from_evolution
+    from pmsr.search.evolution import run_evolution
     from pmsr.settings import QUICK, Search
 
     def make_report(path: Path, X, y, search: Search, **more) -> Path:

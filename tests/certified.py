@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.program import evaluate_jacobian
+from pmsr.equation.program import evaluate_jacobian
 
 FOLDER = Path(__file__).parent / "data" / "nist_strd"
 

@@ -33,7 +33,7 @@ def with_softplus():
     """Add a row to the table of operators for the test."""
     import sympy
 
-    from pmsr import operators
+    from pmsr.equation import operators
 
     class softplus(sympy.Function):
         pass

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pmsr.expression import Equation
+from pmsr.equation.expression import Equation
 
 # A tree is a leaf (a text) or a tuple of an operator and its arguments.
 Tree = Any

@@ -4,7 +4,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
-from pmsr import operators
+from pmsr.equation import operators
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted((DOCS / "howto").glob("*.md"))

@@ -20,12 +20,12 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import pmsr
 from pmsr.data import load_galileo, make_data, make_sine
-from pmsr.doubts import ResultWarning
 from pmsr.estimator import BayesianSymbolicRegressor, load
-from pmsr.evolution import run_evolution
-from pmsr.ranking import weigh_equations
+from pmsr.result.comparison import weigh_equations
+from pmsr.result.doubts import ResultWarning
+from pmsr.result.storage import HEADER
+from pmsr.search.evolution import run_evolution
 from pmsr.settings import QUICK, Search, Settings
-from pmsr.storage import HEADER
 
 SHELF = load_galileo("shelf")
 GRID = pd.DataFrame({"H": [350.0, 450.0, 900.0]})
@@ -39,7 +39,7 @@ TINY = {
     "verbose": False,
 }
 OPTIONS = {"operators": ("+", "*", "sqrt"), "guesses": ("c0*sqrt(H)", "c0 + c1*H")}
-quiet = pytest.mark.filterwarnings("ignore::pmsr.doubts.ResultWarning")
+quiet = pytest.mark.filterwarnings("ignore::pmsr.result.doubts.ResultWarning")
 
 
 def make(**options):
@@ -279,8 +279,8 @@ def test_a_fit_goes_on_from_its_checkpoint(tmp_path, seed):
 
 RUN_UNTIL_KILLED = """
 import sys
-import pmsr, pmsr.evolution
-pmsr.evolution.SAVE_SECONDS = 0.0
+import pmsr, pmsr.search.evolution
+pmsr.search.evolution.SAVE_SECONDS = 0.0
 pmsr.BayesianSymbolicRegressor(
     population_size=12, generations=100_000, max_complexity=12, random_state=3, verbose=False,
     checkpoint=sys.argv[1],

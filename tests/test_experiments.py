@@ -10,8 +10,7 @@ import pytest
 from exact import linear_log_q
 
 import pmsr
-from pmsr.evidence import fit_equation
-from pmsr.evolution import _Run
+from pmsr.evidence.evidence import fit_equation
 from pmsr.experiments import (
     NAMES,
     evidence_accuracy,
@@ -34,6 +33,7 @@ from pmsr.experiments.pages import Claim, Formula, Page, write_page
 from pmsr.experiments.searches import search_one, search_task
 from pmsr.experiments.verdicts import judge, judge_peak, judge_share
 from pmsr.experiments.work import run_units
+from pmsr.search.evolution import _Run
 from pmsr.settings import FINALIST, Settings
 
 

@@ -38,8 +38,8 @@ def test_table_of_contents_for_tools_is_the_table_of_contents():
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'pmsr' has no attribute 'equation'"):
-        _ = pmsr.equation
+    with pytest.raises(AttributeError, match="module 'pmsr' has no attribute 'nothing'"):
+        _ = pmsr.nothing
 
 
 def test_experiments_and_plots_are_reached_from_the_package():
@@ -59,10 +59,22 @@ def test_import_loads_none_of_the_heavy_libraries():
     assert (heavy | {"sympy", "deap"}).isdisjoint(loaded)
 
 
-def test_every_module_has_its_tests():
-    modules = {module.name for module in pkgutil.iter_modules(pmsr.__path__)}
-    tested = {path.stem.removeprefix("test_") for path in (ROOT / "tests").glob("test_*.py")}
-    assert modules <= tested
+FOLDERS = ("equation", "evidence", "report", "result", "search", "shell")
+
+
+@pytest.mark.parametrize("folder", ["", *FOLDERS])
+def test_every_module_has_its_tests(folder):
+    found = pkgutil.iter_modules([str(ROOT / "pmsr" / folder)])
+    modules = {module.name for module in found if module.name not in FOLDERS}
+    tests = (ROOT / "tests" / folder).glob("test_*.py")
+    assert modules <= {path.stem.removeprefix("test_") for path in tests}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_folder_says_what_it_is_for_and_what_it_may_import(folder):
+    tree = ast.parse((ROOT / "pmsr" / folder / "__init__.py").read_text())
+    purpose, imports = ast.get_docstring(tree).split("\n\n")
+    assert len(tree.body) == 1 and purpose.endswith(".") and imports.startswith("May import: ")
 
 
 @pytest.mark.parametrize("lane", ["py311", "py312", "docs"])

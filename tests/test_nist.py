@@ -3,11 +3,11 @@ import pytest
 from certified import EQUATIONS, exact_draws, read_problem
 
 from pmsr.data import make_data
-from pmsr.evidence import make_target, seed_for
-from pmsr.expression import Equation
-from pmsr.multistart import fit
-from pmsr.posterior import sample_posterior
-from pmsr.program import evaluate
+from pmsr.equation.expression import Equation
+from pmsr.equation.program import evaluate
+from pmsr.evidence.evidence import make_target, seed_for
+from pmsr.evidence.multistart import fit
+from pmsr.evidence.posterior import sample_posterior
 from pmsr.settings import Settings
 
 # Roszman1 needs an arctan, a row that only the benchmark adds to the table of operators.

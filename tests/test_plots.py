@@ -12,8 +12,9 @@ from matplotlib.colors import to_rgb
 
 from pmsr import plots
 from pmsr.data import load_galileo
-from pmsr.expression import Equation
-from pmsr.graph import lay_out
+from pmsr.equation.expression import Equation
+from pmsr.equation.graph import lay_out
+from pmsr.evidence.posterior import sample_posterior
 from pmsr.plots import (
     plot_fit,
     plot_front,
@@ -25,7 +26,6 @@ from pmsr.plots import (
     plot_residuals,
     to_svg,
 )
-from pmsr.posterior import sample_posterior
 
 SHELF = load_galileo("shelf")
 GRID = np.array([900.0, 300.0, 600.0])

@@ -15,14 +15,16 @@ from rich.progress import Progress
 from sympy.core.cache import clear_cache
 
 import pmsr
-from pmsr import model, operators, smc, threads
-from pmsr.doubts import ResultWarning, quietly, warn
+from pmsr import threads
+from pmsr.equation import operators
+from pmsr.equation.expression import Equation
+from pmsr.equation.operators import OPERATORS, Operator, Table
 from pmsr.estimator import BayesianSymbolicRegressor
-from pmsr.evidence import compute_evidence
-from pmsr.evolution import _Display, _Run, run_evolution
-from pmsr.expression import Equation
-from pmsr.operators import OPERATORS, Operator, Table
-from pmsr.posterior import draw_posterior
+from pmsr.evidence import model, smc
+from pmsr.evidence.evidence import compute_evidence
+from pmsr.evidence.posterior import draw_posterior
+from pmsr.result.doubts import ResultWarning, quietly, warn
+from pmsr.search.evolution import _Display, _Run, run_evolution
 from pmsr.settings import QUICK, Search
 from pmsr.threads import ONE_AT_A_TIME, SCREEN, one_blas_thread
 
@@ -117,7 +119,7 @@ def outcome(fitted):
     return found, fitted.history_.drop(columns=clocks).to_csv(), fitted.warnings_
 
 
-quiet = pytest.mark.filterwarnings("ignore::pmsr.doubts.ResultWarning")
+quiet = pytest.mark.filterwarnings("ignore::pmsr.result.doubts.ResultWarning")
 
 
 @quiet
@@ -317,13 +319,15 @@ def test_two_threads_cannot_add_the_same_operator(monkeypatch):
 @pytest.mark.usefixtures("restless")
 def test_the_loops_are_compiled_once_when_threads_meet_a_new_operator(with_softplus, monkeypatch):
     times = []
-    compile_anew = pmsr.kernels._compile_anew
-    monkeypatch.setattr(pmsr.kernels, "_compile_anew", lambda: times.append(1) or compile_anew())
+    compile_anew = pmsr.equation.kernels._compile_anew
+    monkeypatch.setattr(
+        pmsr.equation.kernels, "_compile_anew", lambda: times.append(1) or compile_anew()
+    )
     law = Equation("c0*softplus(c1*x)", ["x"]).program
     X = np.linspace(0.0, 2.0, 50)[:, None]
 
     def derive(k):
-        return pmsr.program.evaluate_jacobian(law, np.array([[1.0, 1.0 + k]]), X)
+        return pmsr.equation.program.evaluate_jacobian(law, np.array([[1.0, 1.0 + k]]), X)
 
     found = in_threads(derive, range(8))
     assert len(times) == 1

@@ -12,9 +12,9 @@ import numpy as np
 import pmsr
 import pmsr.settings
 from pmsr.data import make_data
-from pmsr.evidence import make_target
+from pmsr.evidence.evidence import make_target
+from pmsr.evidence.smc import run_kernel
 from pmsr.experiments.exact import brute_force_log_q
-from pmsr.smc import run_kernel
 
 LAWS = {"k1*D**2/(1 + k2*D)": "#0072B2", "D**2/(c0 + c1*D)": "#D55E00", "c0**sqrt(D)": "#000000"}
 

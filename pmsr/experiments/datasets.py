@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pmsr.data import load_galileo, make_sine
-from pmsr.evidence import fit_equation
+from pmsr.evidence.evidence import fit_equation
 
 # Any: what JSON can hold.
 Source: TypeAlias = dict[str, Any]

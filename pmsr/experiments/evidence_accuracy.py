@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pmsr.evidence import compute_evidence
+from pmsr.evidence.evidence import compute_evidence
 from pmsr.experiments.datasets import read_source, sine
 from pmsr.experiments.exact import exact_linear_log_q, polynomial, polynomial_design
 from pmsr.experiments.pages import Claim, Page, write_page

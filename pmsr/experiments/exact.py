@@ -6,9 +6,9 @@ from scipy.integrate import simpson
 from scipy.interpolate import CubicSpline
 from scipy.special import logsumexp
 
-from pmsr.evidence import log_sigma_integral
-from pmsr.program import evaluate
-from pmsr.proposal import Target
+from pmsr.equation.program import evaluate
+from pmsr.evidence.evidence import log_sigma_integral
+from pmsr.evidence.proposal import Target
 from pmsr.settings import Settings
 
 Floats = NDArray[np.float64]

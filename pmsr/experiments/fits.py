@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pmsr.diagnostics import normality
-from pmsr.evidence import compute_evidence
+from pmsr.equation.expression import Equation
+from pmsr.equation.program import evaluate
+from pmsr.evidence.diagnostics import normality
+from pmsr.evidence.evidence import compute_evidence
+from pmsr.evidence.posterior import sample_posterior
+from pmsr.evidence.prediction import predict
 from pmsr.experiments.datasets import Source, read_source
 from pmsr.experiments.work import Record, Task
-from pmsr.expression import Equation
-from pmsr.posterior import sample_posterior
-from pmsr.prediction import predict
-from pmsr.program import evaluate
 from pmsr.settings import FINALIST
 
 LEVEL = 0.95

@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
+from pmsr.equation.expression import Equation
 from pmsr.experiments.datasets import Source, read_source
 from pmsr.experiments.fits import weigh_one, weigh_task
 from pmsr.experiments.searches import PAPER, search_one, search_task
 from pmsr.experiments.work import Record, run_units
-from pmsr.expression import Equation
 
 OPERATORS = ("+", "-", "*", "/", "pow", "sqrt")
 OURS, THEIRS = "pmsr's search", "the paper's search"

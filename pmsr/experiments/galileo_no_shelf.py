@@ -10,7 +10,8 @@ import pandas as pd
 import xarray as xr
 from scipy.optimize import least_squares
 
-from pmsr.diagnostics import normality
+from pmsr.equation.expression import Equation
+from pmsr.evidence.diagnostics import normality
 from pmsr.experiments.datasets import NO_SHELF_LAW, galileo, no_shelf_least_squares, read_source
 from pmsr.experiments.fits import fit_one, fit_task, to_posterior, to_prediction, to_row
 from pmsr.experiments.galileo import (
@@ -29,7 +30,6 @@ from pmsr.experiments.poles import EQUATION as TWO_POLES
 from pmsr.experiments.poles import weigh_by_poles
 from pmsr.experiments.verdicts import count, judge, judge_share
 from pmsr.experiments.work import Record, run_units
-from pmsr.expression import Equation
 from pmsr.plots import plot_fit, plot_posterior
 from pmsr.plots.experiments import add_title, new_panels, plot_rivals, same_range, save_png
 

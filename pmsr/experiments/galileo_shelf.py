@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from pmsr.equation.expression import Equation
 from pmsr.experiments.datasets import galileo, read_source
 from pmsr.experiments.fits import fit_one, fit_task, to_posterior, to_prediction, to_row
 from pmsr.experiments.galileo import (
@@ -20,7 +21,6 @@ from pmsr.experiments.galileo import (
 from pmsr.experiments.pages import Claim, Formula, Page, write_page
 from pmsr.experiments.verdicts import count, judge
 from pmsr.experiments.work import Record, run_units
-from pmsr.expression import Equation
 from pmsr.plots import plot_fit, plot_posterior
 from pmsr.plots.experiments import add_title, new_panels, plot_rivals, save_png
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pmsr.evidence import compute_evidence, fit_equation
-from pmsr.evolution import MARGIN
+from pmsr.evidence.evidence import compute_evidence, fit_equation
 from pmsr.experiments.datasets import (
     NO_SHELF_LAW,
     no_shelf_least_squares,
@@ -27,6 +26,7 @@ from pmsr.experiments.pages import Claim, Page, write_page
 from pmsr.experiments.verdicts import count, judge
 from pmsr.experiments.work import Record, Task, run_units
 from pmsr.plots.experiments import plot_datasets, save_png
+from pmsr.search.evolution import MARGIN
 from pmsr.settings import FINALIST
 
 # The true law in two forms, and with k1 = -k2: the values it was made with differ by 2 %.

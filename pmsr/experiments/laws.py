@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pmsr.data import Data, make_data
-from pmsr.evidence import fit_rmse
-from pmsr.expression import Equation
-from pmsr.program import evaluate
+from pmsr.equation.expression import Equation
+from pmsr.equation.program import evaluate
+from pmsr.evidence.evidence import fit_rmse
 from pmsr.settings import Settings
 
 Floats = NDArray[np.float64]

@@ -11,10 +11,10 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 
 from pmsr import __version__
-from pmsr.expression import Equation
+from pmsr.csv_text import to_csv, unguarded
+from pmsr.equation.expression import Equation
+from pmsr.equation.mathml import to_mathml
 from pmsr.files import write_file
-from pmsr.mathml import to_mathml
-from pmsr.tables import to_csv, unguarded
 
 Verdict: TypeAlias = Literal["reproduced", "better", "not reproduced"]
 
@@ -226,7 +226,9 @@ def to_html(page: Page, folder: Path) -> str:
 
 
 def _environment() -> Environment:
-    environment = Environment(loader=PackageLoader("pmsr"), autoescape=True, trim_blocks=True)
+    environment = Environment(
+        loader=PackageLoader("pmsr.report"), autoescape=True, trim_blocks=True
+    )
     environment.filters["cell"] = write_cell
     return environment
 

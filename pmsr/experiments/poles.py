@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pmsr.evidence import fit_equation, log_sigma_integral
+from pmsr.evidence.evidence import fit_equation, log_sigma_integral
+from pmsr.evidence.proposal import Target, log_sum_exp
+from pmsr.evidence.smc import run_kernel
 from pmsr.experiments.datasets import read_source
 from pmsr.experiments.fits import N_MULTISTARTS
 from pmsr.experiments.work import Record, Task
-from pmsr.proposal import Target, log_sum_exp
 from pmsr.settings import FINALIST
-from pmsr.smc import run_kernel
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def integrate_over_poles(
     Returns
     -------
     PoleIntegral
-        By importance sampling that shares nothing with `pmsr.smc` but the region.
+        By importance sampling that shares nothing with `pmsr.evidence.smc` but the region.
 
     Notes
     -----

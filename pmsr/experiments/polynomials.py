@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pmsr.evidence import compute_evidence
+from pmsr.evidence.evidence import compute_evidence
 from pmsr.experiments.datasets import read_source, sine
 from pmsr.experiments.exact import exact_linear_log_q, polynomial, polynomial_design
 from pmsr.experiments.fits import fit_one, fit_task, to_prediction, to_row

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from pmsr.data import Data, make_data
-from pmsr.evidence import fit_rmse, seed_for
-from pmsr.evolution import Evolution, run_evolution
+from pmsr.equation.expression import Equation
+from pmsr.equation.program import evaluate
+from pmsr.evidence.evidence import fit_rmse, seed_for
 from pmsr.experiments.datasets import Source, read_source
 from pmsr.experiments.laws import extends_law, is_law, is_special_case, rmse_of
 from pmsr.experiments.work import Record, Task
-from pmsr.expression import Equation
-from pmsr.program import evaluate
+from pmsr.search.evolution import Evolution, run_evolution
 from pmsr.settings import QUICK, Search, Settings
 
 KEPT_HISTORY = (

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pmsr.equation.expression import Equation
+from pmsr.equation.program import evaluate
 from pmsr.experiments.datasets import read_source, sine
 from pmsr.experiments.fits import (
     fit_one,
@@ -18,7 +20,6 @@ from pmsr.experiments.pages import Claim, Formula, Page, write_page
 from pmsr.experiments.searches import PAPER, search_one, search_task
 from pmsr.experiments.verdicts import judge
 from pmsr.experiments.work import Record, run_units
-from pmsr.expression import Equation
 from pmsr.plots import plot_fit
 from pmsr.plots.experiments import (
     add_curve,
@@ -31,7 +32,6 @@ from pmsr.plots.experiments import (
     same_range,
     save_png,
 )
-from pmsr.program import evaluate
 
 BAYESIAN, CONVENTIONAL = "Bayesian GPSR", "conventional GPSR"
 ENGINES = {BAYESIAN: "evidence", CONVENTIONAL: "rmse"}

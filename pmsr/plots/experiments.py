@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from pmsr.equation.graph import label_of
 from pmsr.files import writing
-from pmsr.graph import label_of
 from pmsr.plots.marks import CREDIBLE, DATA, FAINT, LINE, WINNER, finish, new_axes, plain
 
 TRUTH: dict[str, Any] = {"color": WINNER, "linestyle": "--", "linewidth": 1.5}

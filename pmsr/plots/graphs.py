@@ -6,8 +6,8 @@ from matplotlib.patches import FancyArrowPatch, PathPatch
 from matplotlib.path import Path
 from numpy.typing import NDArray
 
-from pmsr.expression import Equation
-from pmsr.graph import Node, lay_out
+from pmsr.equation.expression import Equation
+from pmsr.equation.graph import Node, lay_out
 from pmsr.plots.marks import CREDIBLE, LINE, POINTS, PREDICTION, new_axes
 
 Floats = NDArray[np.float64]

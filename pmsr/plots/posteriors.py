@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from pmsr.graph import label_of
+from pmsr.equation.graph import label_of
 from pmsr.plots.marks import CREDIBLE, LINE, WINNER, finish
 
 IS_NEW = int(version("arviz").split(".")[0]) >= 1
@@ -51,7 +51,7 @@ def plot_posterior(
     Examples
     --------
     >>> from pmsr.data import load_galileo
-    >>> from pmsr.posterior import sample_posterior
+    >>> from pmsr.evidence.posterior import sample_posterior
     >>> idata = sample_posterior("c0*sqrt(H)", *load_galileo("shelf"), random_seed=1)
     >>> [ax.get_xlabel() for ax in plot_posterior(idata)]
     ['$c_{0}$', '$\\sigma$']

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
 from pmsr.data import check_X, make_data
-from pmsr.diagnostics import normality
+from pmsr.evidence.diagnostics import normality
 from pmsr.plots.marks import CREDIBLE, DATA, LINE, MANY, PREDICTION, finish, new_axes, plain
 
 
@@ -51,7 +51,7 @@ def plot_fit(
     Examples
     --------
     >>> from pmsr.data import load_galileo
-    >>> from pmsr.prediction import predict
+    >>> from pmsr.evidence.prediction import predict
     >>> X, y = load_galileo("shelf")
     >>> grid = np.linspace(0.0, 1100.0, 50)
     >>> ax = plot_fit(grid, predict("c0*sqrt(H)", grid, X=X, y=y, random_seed=1), X, y)
@@ -133,7 +133,7 @@ def plot_parity(
     Examples
     --------
     >>> from pmsr.data import load_galileo
-    >>> from pmsr.prediction import predict
+    >>> from pmsr.evidence.prediction import predict
     >>> X, y = load_galileo("shelf")
     >>> ax = plot_parity(y, predict("c0*sqrt(H)", X, X=X, y=y, random_seed=1))
     >>> plt.close(ax.figure)
@@ -183,7 +183,8 @@ def plot_residuals(
     -------
     ndarray
         The two Axes: the residuals, and their quantiles against those of a normal distribution,
-        with the p value of the test of Shapiro and Wilk (:func:`pmsr.diagnostics.normality`).
+        with the p value of the test of Shapiro and Wilk
+        (:func:`pmsr.evidence.diagnostics.normality`).
 
     Examples
     --------

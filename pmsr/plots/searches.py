@@ -12,9 +12,9 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
-from pmsr.grammar import without_quotes
+from pmsr.equation.grammar import without_quotes
 from pmsr.plots.marks import CREDIBLE, FAINT, LINE, MANY, WINNER, finish, new_axes, plain
-from pmsr.selection import pareto_front
+from pmsr.search.selection import pareto_front
 
 Floats = NDArray[np.float64]
 

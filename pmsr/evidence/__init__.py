@@ -1,0 +1,4 @@
+"""The evidence of one equation: its fit, log q, its posterior and its predictions.
+
+May import: equation, data, settings.
+"""

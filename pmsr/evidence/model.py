@@ -1,0 +1,227 @@
+"""SymPy to PyTensor to PyMC: priors and noise of Section 2.2, written once."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+from numpy.typing import ArrayLike, NDArray
+from pytensor.compile.mode import Mode
+from pytensor.graph.replace import clone_replace, vectorize_graph
+from sympytensor.pytensor import PytensorPrinter
+
+from pmsr.data import Data
+from pmsr.equation.expression import Equation, read_problem
+from pmsr.equation.operators import OPERATORS
+from pmsr.equation.program import EvaluateProgram, Program
+from pmsr.evidence.multistart import Region
+from pmsr.limits import check_time
+from pmsr.settings import Settings
+from pmsr.threads import ONE_AT_A_TIME
+
+Floats = NDArray[np.float64]
+
+CHUNK = 2**18  # values of mu at a time: 2 MB, whatever the number of points or particles
+
+
+def build_model(
+    equation: Equation | str,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    settings: Settings | None = None,
+    region: Region | None = None,
+) -> pm.Model:
+    r"""Plain PyMC model of one equation: ordinary PyTensor operations, no custom Op.
+
+    .. math:: \theta_k \sim \mathrm{Flat}, \quad \sigma \sim \mathrm{Flat}(\sigma_{min},
+        \sigma_{max}), \quad y \sim N(f(x, \theta), \sigma)
+
+    NUTS, nutpie and JAX work on it; so do your own changes of prior and likelihood.
+
+    Parameters
+    ----------
+    equation
+        What to model. Its parameters become scalar variables of the same names.
+    X, y
+        The data; X as a table with the equation's variables as columns.
+    settings
+        The prior of sigma and its bounds.
+    region
+        Where theta is flat, from ``pmsr.fit_equation(equation, X, y).region``. Without it the
+        posterior of most non-linear equations is improper, and a sampler wanders off.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables: the parameters, then ``sigma``. Data: ``X`` and ``y_observed``.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> model = build_model(Equation("c0*sqrt(H)", ["H"]), *load_galileo("shelf"))
+    >>> [variable.name for variable in model.free_RVs]
+    ['c0', 'sigma']
+    """
+    equation, data, settings = read_problem(equation, X, y, settings)
+    reserved = {"sigma", "y", "X", "y_observed", "mu"}
+    clash = next((name for name in equation.parameters if name in reserved), None)
+    if clash is not None:
+        raise ValueError(
+            f"A parameter must not be called {clash!r}: the model has a variable of that name. "
+            f"Rename it in {equation.text!r}."
+        )
+    with ONE_AT_A_TIME, pm.Model() as model:
+        inputs = pm.Data("X", data.X)
+        starts = dict(zip(equation.parameters, region.centres[0], strict=True)) if region else {}
+        theta = [pm.Flat(name, initval=starts.get(name)) for name in equation.parameters]
+        tensors = {name: inputs[:, column] for column, name in enumerate(equation.variables)}
+        tensors |= dict(zip(equation.parameters, theta, strict=True))
+        value = _SymbolPrinter(tensors).doprint(equation.expression)
+        value = pt.as_tensor(value, dtype="float64")
+        mu = pm.Deterministic("mu", pt.broadcast_to(value, inputs.shape[:1]))
+        y_observed = pm.Data("y_observed", data.y)
+        _add_noise(mu, y_observed, settings.sigma_bounds(data.y), settings.sigma_power)
+        if region is not None:
+            steps = [pt.stack(theta) - centre for centre in region.centres]
+            squares = [
+                pt.sum(pt.dot(W, s) ** 2) for W, s in zip(region.whitens, steps, strict=True)
+            ]
+            nearest = pt.min(pt.stack(squares))
+            pm.Potential("region", pt.switch(nearest <= region.radius**2, 0.0, -np.inf))
+    return model
+
+
+class _SymbolPrinter(PytensorPrinter):
+    """sympytensor's printer, with our tensors for the symbols and our rows for functions."""
+
+    def __init__(self, tensors: dict[str, Any]) -> None:
+        super().__init__()
+        self.tensors = tensors
+        self.rows = {row.sympy: row.pytensor for row in OPERATORS.values()}
+
+    def _print_Symbol(self, symbol: Any, **_: Any) -> Any:
+        return self.tensors[symbol.name]
+
+    def _print_Integer(self, number: Any, **_: Any) -> Any:
+        return int(number) if abs(number) < 2**63 else float(number)
+
+    def _print_Function(self, expression: Any, **_: Any) -> Any:
+        return self.rows[expression.func](*map(self._print, expression.args))
+
+    _print_AppliedUndef = _print_Function
+
+
+def _add_noise(mu: Any, y: Any, sigma_bounds: Any, sigma_power: int, **options: Any) -> None:
+    """Add the prior of sigma and the Gaussian noise of Eq. (2) to the model in context."""
+    low, high = sigma_bounds
+    if sigma_power == 0:
+        sigma = pm.Uniform("sigma", low, high, **options)
+    else:
+        # Not a Potential: PyMC counts those to the likelihood, and would temper them.
+        interval = pm.distributions.transforms.Interval(low, high)
+        sigma = pm.CustomDist(
+            "sigma", low, high, logp=_log_flat, random=_draw_log_flat, default_transform=interval
+        )
+    pm.Normal("y", mu, sigma, observed=y)
+
+
+def _log_flat(sigma: Any, low: Any, high: Any) -> Any:
+    """Log density of 1/sigma between two bounds."""
+    inside = (sigma >= low) & (sigma <= high)
+    return pt.switch(inside, -pt.log(sigma) - pt.log(pt.log(high / low)), -np.inf)
+
+
+def _draw_log_flat(low: Any, high: Any, rng: np.random.Generator, size: Any) -> Floats:
+    return np.asarray(np.exp(rng.uniform(np.log(low), np.log(high), size=size)))
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """One compiled density for every equation with the same number of parameters.
+
+    Parameters
+    ----------
+    model
+        PyMC model whose table, literals and data are ``pm.Data``; free variables theta and sigma.
+    compiled
+        Its ``datalogp``, vectorised over particles, with all data as inputs. Only its copies are
+        called: a function keeps its inputs and intermediate results in places of its own, where
+        two threads would overwrite each other's numbers.
+    """
+
+    model: pm.Model
+    compiled: Any
+    _idle: list[Any] = field(default_factory=list)
+
+    def log_likelihood(self, program: Program, data: Data, theta: Floats, sigma: Floats) -> Floats:
+        r"""Return :math:`\log L(\theta, \sigma)` of many particles; -inf where f is not finite.
+
+        Parameters
+        ----------
+        program, data
+            The equation and the observations.
+        theta, sigma
+            Particles, of shapes (n, p) and (n,).
+        """
+        size = max(1, CHUNK // len(data.y))
+        table = (program.nodes, program.literals, data.X, data.y)
+        function = self._take()
+        parts = []
+        for start in range(0, len(theta), size):
+            check_time()
+            chunk = slice(start, start + size)
+            parts.append(function(*table, theta[chunk], sigma[chunk]))
+        self._idle.append(function)  # unless it was interrupted
+        log_likelihood: Floats = np.concatenate(parts)
+        return np.where(np.isfinite(log_likelihood), log_likelihood, -np.inf)
+
+    def _take(self) -> Any:
+        """Take a function that nobody is using; there are as many as were ever busy at once."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            with ONE_AT_A_TIME:
+                return self.compiled.copy()  # 1 ms
+
+
+_templates: dict[int, Template] = {}
+
+
+def make_template(n_parameters: int) -> Template:
+    """Compile the density of equations with this many parameters: once a process, 0.2 s."""
+    if n_parameters not in _templates:
+        with ONE_AT_A_TIME:
+            if n_parameters not in _templates:
+                _templates[n_parameters] = _compile_template(n_parameters)
+    return _templates[n_parameters]
+
+
+def _compile_template(n_parameters: int) -> Template:
+    # Not part of a model whose context a user may have opened.
+    with pm.Model(model=None) as model:
+        names = ("nodes", "literals", "X", "y_observed")
+        empty = (np.zeros((1, 3), "int32"), np.zeros(1), np.zeros((1, 1)), np.zeros(1))
+        inputs = [pm.Data(name, value) for name, value in zip(names, empty, strict=True)]
+        nodes, literals, X, y = inputs
+        theta = pm.Flat("theta", shape=n_parameters)
+        bounds = pm.Data("sigma_bounds", np.array([1.0, 2.0]))
+        mu = EvaluateProgram()(nodes, literals, theta, X)
+        # No transform: the particles of SMC are the values of sigma itself.
+        _add_noise(mu, y, (bounds[0], bounds[1]), 0, default_transform=None)
+
+    # With an unspecified second dimension p = 1 would not broadcast.
+    particles = pt.tensor("theta", dtype="float64", shape=(None, n_parameters))
+    sigma = pt.vector("sigma", dtype="float64")
+    values = dict(zip(model.value_vars, (particles, sigma), strict=True))
+    density = vectorize_graph(model.datalogp, values)
+    free = [variable.type() for variable in inputs]
+    density = clone_replace(density, dict(zip(inputs, free, strict=True)))
+    # The work is in the Op. Python's linker needs no C compiler and a tenth of the others' time
+    # to compile; fused loops would be slow in it.
+    mode = Mode(linker="py", optimizer="fast_run").excluding("fusion")
+    compiled = pytensor.function([*free, particles, sigma], density, mode=mode)
+    compiled.trust_input = True
+    return Template(model, compiled)

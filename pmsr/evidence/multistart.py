@@ -1,0 +1,501 @@
+"""Multistart local optimisation (Section 2.2): the local minima of an equation's squared error."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.optimize import leastsq, minimize
+
+from pmsr.data import Data
+from pmsr.equation.kernels import affine_normal, run_compiled
+from pmsr.equation.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
+from pmsr.equation.program import Program, evaluate, evaluate_jacobian, parameter_free_values
+from pmsr.limits import check_time
+from pmsr.magnitude import column_lengths, length
+
+Floats = NDArray[np.float64]
+
+N_SCREENED = 8  # random points that compete for each start
+N_STEPS = 8  # of their descent
+DESCENT_TOLERANCE = 1e-12  # least share of the squared error that a step must gain
+N_THIN = 1000  # observations that the descent looks at
+HOPELESS = 100.0  # a start with this many times the best one's error is not worth an optimisation
+MAX_EVALUATIONS = 60  # of one local optimisation, which has two tries
+RANK_TOLERANCE = 1e-11  # of what a column of the Jacobian, of unit length, adds to the others
+# The same where f is not linear. At k1 = k2, (1 + k1*x)/(1 + k2*x) is 1 and only their difference
+# matters, but an optimisation ends next to it, at the root of the rounding error: by the first
+# tolerance the rank, and with it log q by eleven nats, was a matter of chance.
+CURVED_TOLERANCE = 1e-8
+# A lesser minimum this many times farther out, or in, than the best and the natural scale is no
+# minimum: the search ran along a valley that ends at infinity, where all volumes are infinite.
+RUNAWAY = 1e3
+SPREAD = 1.5  # standard deviation of the logarithm of a random start, around its natural scale
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    r"""A local minimum of the sum of squared errors.
+
+    Parameters
+    ----------
+    theta
+        Where it is, :math:`\theta^*`, of shape (p,).
+    sse
+        Sum of squared errors there.
+    jacobian
+        :math:`\chi` of Eq. (8) there, of shape (N, p).
+    converged
+        Whether the optimisation ended by itself; if not, this is a place on the way.
+    """
+
+    theta: Floats
+    sse: float
+    jacobian: Floats
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """All minima of one equation, after freezing what the data cannot determine.
+
+    Parameters
+    ----------
+    program
+        The equation with ``frozen`` parameters as literals: its Jacobian has full rank.
+    minima
+        Distinct minima of ``program``, best first.
+    free
+        Places in the original theta of the parameters that remain.
+    theta
+        The best minimum in the original parameters, of shape (p,).
+    """
+
+    program: Program
+    minima: tuple[Minimum, ...]
+    free: tuple[int, ...]
+    theta: Floats
+
+    def full_theta(self, theta: Floats) -> Floats:
+        """Put the frozen parameters back: from shape (n, rank) to (n, p)."""
+        full = np.repeat(self.theta[None, :], len(theta), axis=0)
+        full[:, list(self.free)] = theta
+        return full
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    r"""Where theta is flat: the union of :math:`\|\chi (\theta - \theta^*)\| \le R` over minima.
+
+    Parameters
+    ----------
+    centres
+        The minima, each of shape (p,).
+    whitens
+        For each, a square matrix W with :math:`\|W v\| = \|\chi v\|`.
+    radius
+        R.
+    """
+
+    centres: tuple[Floats, ...]
+    whitens: tuple[Floats, ...]
+    radius: float
+
+    def squares(self, theta: Floats) -> list[Floats]:
+        r"""Return :math:`\|\chi (\theta - \theta^*)\|^2` for a batch, from each minimum."""
+        steps = [(theta - c) @ W.T for c, W in zip(self.centres, self.whitens, strict=True)]
+        return [np.einsum("ij,ij->i", step, step) for step in steps]
+
+
+class FitError(Exception):
+    """The equation cannot be fitted; the message says why. Becomes a value in `evidence`."""
+
+
+def fit(program: Program, data: Data, n_multistarts: int, *, rng: np.random.Generator) -> Fit:
+    """Find the local minima of an equation.
+
+    Parameters
+    ----------
+    program
+        An equation with at least one parameter.
+    data
+        The observations.
+    n_multistarts
+        Number of local optimisations.
+    rng
+        Source of the random starts.
+
+    Raises
+    ------
+    FitError
+        If the equation is nowhere finite, or no parameter changes its value.
+
+    Notes
+    -----
+    Where the Jacobian at the best minimum has rank r < p, p - r parameters are frozen there
+    (pivoted QR that keeps those in which f is affine) and the rest is fitted again.
+    """
+    with np.errstate(all="ignore"):
+        minima = _find_minima(program, data, n_multistarts, rng=rng)
+        theta = minima[0].theta
+        free = _identifiable(program, minima[0].jacobian)
+        if len(free) == 0:
+            raise FitError("no identifiable direction: no parameter changes the predictions")
+        if len(free) == program.n_parameters:
+            minima = tuple(
+                m for m in minima if len(_identifiable(program, m.jacobian)) == len(free)
+            )
+            return Fit(program, minima, tuple(range(program.n_parameters)), theta)
+        frozen = {k: float(theta[k]) for k in range(len(theta)) if k not in free}
+        reduced = program.freeze(frozen)
+        starts = np.array([minimum.theta[list(free)] for minimum in minima])
+        minima = _find_minima(reduced, data, n_multistarts, rng=rng, extra_starts=starts)
+        minima = tuple(m for m in minima if len(_identifiable(reduced, m.jacobian)) == len(free))
+        if not minima:
+            raise FitError("no identifiable direction: the rank changes from place to place")
+        best = theta.copy()
+        best[list(free)] = minima[0].theta
+        return Fit(reduced, minima, free, best)
+
+
+def fit_once(
+    program: Program, data: Data, n_multistarts: int, *, rng: np.random.Generator
+) -> Minimum:
+    """Find the least error of an equation, as a conventional search does: no more than that.
+
+    Other minima, redundant parameters and valleys in which a first optimisation gets stuck matter
+    to the evidence only; leaving them alone takes a third of the time of `fit`.
+    """
+    with np.errstate(all="ignore"):
+        return _find_minima(program, data, n_multistarts, rng=rng, thorough=False)[0]
+
+
+def _find_minima(
+    program: Program,
+    data: Data,
+    n_multistarts: int,
+    *,
+    rng: np.random.Generator,
+    extra_starts: Floats | None = None,
+    thorough: bool = True,
+) -> tuple[Minimum, ...]:
+    """Let random points descend together, optimise from the best distinct ones, keep minima."""
+    affine = list(program.affine)
+    curved = [k for k in range(program.n_parameters) if k not in affine]
+    scales = np.ones(program.n_parameters)
+    if curved or len(data.y) < program.n_parameters:
+        scales = natural_scales(program, data)
+    if curved:
+        shape = (N_SCREENED * n_multistarts, len(curved))
+        starts = np.zeros((shape[0], program.n_parameters))
+        sizes = scales[curved] * np.exp(SPREAD * rng.standard_normal(shape))
+        starts[:, curved] = sizes * rng.choice([-1.0, 1.0], size=shape)
+    else:
+        starts = np.zeros((1, program.n_parameters))
+    if extra_starts is not None:
+        starts = np.concatenate([extra_starts, starts])
+    starts, errors = _descend(program, _thin(data), starts, affine)
+    if not len(starts):
+        raise FitError("never finite: no start gives finite predictions and derivatives")
+    if thorough:
+        # Equations such as c0**2 and c0*sin(c1*x) have mirror minima; asking for them is cheaper
+        # than hoping that the random starts hit them all.
+        mirrored = np.repeat(starts[:1], len(curved), axis=0)
+        mirrored[range(len(curved)), curved] *= -1.0
+        mirrored, mirror_errors = _descend(program, _thin(data), mirrored, affine)
+        starts = np.concatenate([starts, mirrored])
+        errors = np.concatenate([errors, mirror_errors])
+    minima: list[Minimum] = []
+    for k in _distinct_starts(starts, errors, scales, n_multistarts):
+        _add_distinct(minima, _optimise(program, data, starts[k], scales, thorough))
+    if not minima:
+        raise FitError("no fit: every local optimisation failed")
+    minima.sort(key=lambda minimum: minimum.sse)
+    largest = RUNAWAY * np.maximum(np.abs(minima[0].theta), scales)[curved]
+    smallest = np.minimum(np.abs(minima[0].theta), scales)[curved] / RUNAWAY
+
+    def in_reach(sizes: Floats) -> bool:
+        return bool(np.all((smallest <= sizes) & (sizes <= largest)))
+
+    return tuple(
+        minimum
+        for rank, minimum in enumerate(minima)
+        if rank == 0 or (minimum.converged and in_reach(np.abs(minimum.theta[curved])))
+    )
+
+
+def _thin(data: Data) -> Data:
+    """Every k-th observation, at most `N_THIN`: enough to tell good starts from bad."""
+    stride = -(-len(data.y) // N_THIN)
+    if stride == 1:
+        return data
+    return replace(data, X=np.ascontiguousarray(data.X[::stride]), y=data.y[::stride].copy())
+
+
+def _descend(
+    program: Program, data: Data, starts: Floats, affine: list[int], n_steps: int = N_STEPS
+) -> tuple[Floats, Floats]:
+    """Take a few damped Gauss-Newton steps from each start; those that are finite, best first.
+
+    Compiled, so that all of them cost less than one optimisation by SciPy, which gets only the
+    best. After each step the affine parameters are solved for exactly.
+    """
+    theta, errors = np.empty_like(starts), np.empty(len(starts))
+    run_compiled(
+        "_descend",
+        program.nodes,
+        program.literals,
+        starts,
+        data.X,
+        data.y,
+        1.0 / float(np.std(data.y)),
+        np.array(affine, dtype=np.int64),
+        n_steps if len(affine) < program.n_parameters else 0,
+        DESCENT_TOLERANCE,
+        theta,
+        errors,
+    )
+    order = [k for k in np.argsort(errors, kind="stable") if np.isfinite(errors[k])]
+    return theta[order], errors[order]
+
+
+def _distinct_starts(
+    starts: Floats, errors: Floats, scales: Floats, n_multistarts: int
+) -> list[int]:
+    """Choose the best starts that differ from each other by more than a few per cent."""
+    chosen: list[int] = []
+    for k in np.argsort(errors, kind="stable").tolist():
+        if chosen and errors[k] > HOPELESS * errors[chosen[0]] + 1e-12:
+            break
+        others = starts[chosen]
+        size = np.abs(others) + np.abs(starts[k]) + 1e-6 * scales
+        if not np.any(np.all(np.abs(others - starts[k]) < 0.05 * size, axis=1)):
+            chosen.append(k)
+        if len(chosen) == n_multistarts:
+            break
+    return chosen
+
+
+def _optimise(
+    program: Program, data: Data, start: Floats, scales: Floats, thorough: bool
+) -> Minimum | None:
+    """Run one local optimisation; None if it ends nowhere."""
+    if len(data.y) >= program.n_parameters:
+        theta, converged = _levenberg_marquardt(program, data, start, thorough)
+    else:
+        theta, converged = _bfgs(program, data, start, scales)
+    values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
+    sse = float(np.sum((data.y - values[0]) ** 2))
+    lengths = column_lengths(jacobian[0].T)
+    if not (np.isfinite(sse) and np.isfinite(lengths).all() and np.isfinite(theta).all()):
+        return None
+    return Minimum(theta, sse, np.ascontiguousarray(jacobian[0].T), converged)
+
+
+def _add_distinct(minima: list[Minimum], candidate: Minimum | None) -> None:
+    """Append the candidate unless its predictions, to first order, are those of another."""
+    if candidate is None:
+        return
+    for place, other in enumerate(minima):
+        noise = np.sqrt(max(other.sse, candidate.sse))
+        step = candidate.theta - other.theta
+        same = all(
+            length(jacobian @ step) <= 1e-2 * noise + 1e-9 * length(jacobian @ other.theta)
+            for jacobian in (other.jacobian, candidate.jacobian)
+        )
+        if same:
+            if candidate.sse < other.sse:
+                minima[place] = candidate
+            return
+    minima.append(candidate)
+
+
+def _levenberg_marquardt(
+    program: Program, data: Data, start: Floats, thorough: bool
+) -> tuple[Floats, bool]:
+    """Minimise with SciPy's MINPACK; tell whether it converged."""
+    unit = 1.0 / float(np.std(data.y))
+
+    def residuals(theta: Floats) -> Floats:
+        check_time()
+        return np.asarray((evaluate(program, theta[None, :], data.X)[0] - data.y) * unit)
+
+    def jacobian(theta: Floats) -> Floats:
+        return np.asarray(evaluate_jacobian(program, theta[None, :], data.X)[1][0] * unit)
+
+    theta, converged = _leastsq(residuals, jacobian, start)
+    if thorough and not converged:
+        theta, converged = _leastsq(residuals, jacobian, _variable_projection(program, data, theta))
+    return theta, converged
+
+
+def _variable_projection(program: Program, data: Data, start: Floats) -> Floats:
+    """Minimise over the curved parameters alone, the affine ones following (Kaufman 1975).
+
+    Valleys such as that of ``c0*x**c1`` are straight in these coordinates; in all parameters
+    together Levenberg-Marquardt may need hundreds of steps. It still has the last word.
+
+    References
+    ----------
+    Kaufman (1975), doi:10.1007/BF01932995.
+    """
+    affine = list(program.affine)
+    curved = [k for k in range(program.n_parameters) if k not in affine]
+    if not affine or not curved:
+        return start
+    unit = 1.0 / float(np.std(data.y))
+    theta = start.copy()
+    silent = np.zeros((1, len(affine)))
+
+    def residuals(eta: Floats) -> Floats:
+        check_time()
+        theta[curved], theta[affine] = eta, 0.0
+        values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
+        design = np.ascontiguousarray(jacobian[:, affine])
+        theta[affine] = affine_normal(design, data.y - values, silent)[0][0]
+        return np.asarray((values[0] + theta[affine] @ design[0] - data.y) * unit)
+
+    def jacobian(eta: Floats) -> Floats:
+        if not np.array_equal(theta[curved], eta):
+            residuals(eta)
+        derivatives = evaluate_jacobian(program, theta[None, :], data.X)[1][0] * unit
+        # Minus what the affine parameters would make up for.
+        designs = np.repeat(derivatives[None, affine], len(curved), axis=0)
+        made_up = affine_normal(designs, derivatives[curved], np.zeros(designs.shape[:2]))[0]
+        return np.asarray(derivatives[curved] - made_up @ derivatives[affine])
+
+    eta, _ = _leastsq(residuals, jacobian, start[curved], 1e-6)
+    residuals(eta)
+    return theta if np.isfinite(theta).all() else start
+
+
+def _leastsq(
+    residuals: Any, jacobian: Any, start: Floats, tolerance: float = 1e-10
+) -> tuple[Floats, bool]:
+    theta, _, _, _, flag = leastsq(
+        residuals,
+        start,
+        Dfun=jacobian,
+        col_deriv=True,
+        full_output=True,  # also keeps SciPy from warning about every failed start
+        ftol=tolerance,
+        xtol=tolerance,
+        maxfev=MAX_EVALUATIONS,
+    )
+    return theta, flag in (1, 2, 3, 4)
+
+
+def _bfgs(program: Program, data: Data, start: Floats, scales: Floats) -> tuple[Floats, bool]:
+    """For fewer points than parameters, where Levenberg-Marquardt is not defined."""
+    unit = 1.0 / float(np.std(data.y))
+
+    def loss(scaled: Floats) -> tuple[float, Floats]:
+        check_time()
+        values, jacobian = evaluate_jacobian(program, (scaled * scales)[None, :], data.X)
+        residuals = (values[0] - data.y) * unit
+        value = float(residuals @ residuals)
+        if not np.isfinite(value):
+            return 1e300, np.zeros_like(scaled)
+        gradient = 2.0 * (jacobian[0] @ residuals) * unit * scales
+        if not np.isfinite(gradient).all():  # a product on the way was out of range
+            gradient = 2.0 * ((jacobian[0] * scales[:, None] * unit) @ residuals)
+        return value, gradient
+
+    found = minimize(
+        loss, start / scales, jac=True, method="BFGS", options={"maxiter": MAX_EVALUATIONS}
+    )
+    return np.asarray(found.x * scales), True
+
+
+def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:
+    """Choose parameters whose columns of the Jacobian span its range, affine ones first."""
+    lengths = column_lengths(jacobian)
+    movable = np.flatnonzero(lengths > 0.0)
+    affine = [k for k in movable if k in program.affine]
+    curved = [k for k in movable if k not in program.affine]
+    kept: list[int] = []
+    basis = np.zeros((len(jacobian), 0))
+    for group, tolerance in ((affine, RANK_TOLERANCE), (curved, CURVED_TOLERANCE)):
+        if not group:
+            continue
+        rest = jacobian[:, group] / lengths[group]
+        rest = rest - basis @ (basis.T @ rest)
+        q, r, order = qr(rest, mode="economic", pivoting=True)
+        n_new = int(np.sum(np.abs(np.diag(r)) > np.sqrt(len(movable)) * tolerance))
+        kept += [int(group[k]) for k in order[:n_new]]
+        basis = np.hstack([basis, q[:, :n_new]])
+    return tuple(sorted(kept))
+
+
+def natural_scales(program: Program, data: Data) -> Floats:
+    """Typical size of each parameter, such that every part of the equation matters.
+
+    The size that a node should have is handed down from the result (the size of y) to the leaves:
+    both terms of a sum get it, a factor gets it divided by its partner's size, an argument of exp
+    or sin should be near 1, and a term beside a known one should be comparable to it. So Galileo's
+    ``k1*D**2/(1 + k2*D)`` starts with k2 near 1/D and k1 near H/D**2.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo, make_data
+    >>> from pmsr.equation.expression import Equation
+    >>> law = Equation("k1*D**2/(1 + k2*D)", ["D"])
+    >>> natural_scales(law.program, make_data(*load_galileo("no_shelf"))).round(4)
+    array([0.0027, 0.0022])
+    """
+    known = parameter_free_values(program, data.X)
+    sizes = {node: _size(row) for node, row in known.items()}
+    names = list(OPERATORS)
+    target: dict[int, float] = {len(program.nodes) - 1: _size(data.y)}
+    scales = np.ones(program.n_parameters)
+    for node in range(len(program.nodes) - 1, -1, -1):
+        code, a, b = program.nodes[node].tolist()
+        wanted = np.float64(target.get(node, 1.0))  # NumPy's overflow to infinity, Python's raise
+        if node in known or code in (VARIABLE, LITERAL):
+            continue
+        if code == PARAMETER:
+            scales[a] = wanted
+            continue
+        name = "power" if code == POWER else names[code - FIRST_OPERATOR]
+        if name in ("+", "-"):
+            pairs = [(a, max(wanted, sizes.get(b, 0.0))), (b, max(wanted, sizes.get(a, 0.0)))]
+        elif name == "*":
+            first, second = (b, a) if program.nodes[b, 0] == PARAMETER else (a, b)
+            size = sizes.get(second, sizes.get(first, 1.0))
+            free = first if first not in known else second
+            other = second if free == first else first
+            pairs = [(free, wanted / size), (other, 1.0)]
+        elif name == "/":
+            below = sizes.get(b, _guess(program, b, sizes))
+            pairs = [(a, wanted * below), (b, sizes[a] / wanted if a in known else below)]
+        elif name == "power":
+            pairs = [(a, wanted ** (1.0 / b))]
+        elif name == "sqrt":
+            pairs = [(a, wanted**2)]
+        elif name == "abs":
+            pairs = [(a, wanted)]
+        else:
+            pairs = [(a, 1.0), (b, 1.0)]
+        for child, size in pairs:
+            if np.isfinite(size) and size > 0.0:
+                target.setdefault(child, size)
+    return scales
+
+
+def _guess(program: Program, node: int, sizes: dict[int, float]) -> float:
+    """Size of a node with parameters: that of the known terms it is a sum of, or 1."""
+    code, a, b = program.nodes[node].tolist()
+    if code == FIRST_OPERATOR or code == FIRST_OPERATOR + 1:
+        return max(sizes.get(a, 0.0), sizes.get(b, 0.0)) or 1.0
+    return 1.0
+
+
+def _size(values: Floats) -> float:
+    finite = np.abs(values[np.isfinite(values)])
+    size = (
+        float(np.sqrt(np.mean((finite / finite.max()) ** 2)) * finite.max())
+        if finite.any()
+        else 0.0
+    )
+    return size or 1.0

@@ -1,0 +1,446 @@
+"""The posterior of one equation as ArviZ data."""
+
+import json
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import arviz as az
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.integrate import cumulative_trapezoid
+
+from pmsr.data import Data
+from pmsr.equation.expression import Equation, read_problem
+from pmsr.equation.program import evaluate, evaluate_jacobian
+from pmsr.evidence.evidence import make_target, seed_for, weigh
+from pmsr.evidence.multistart import Fit, FitError
+from pmsr.evidence.proposal import Target, log_kernel, narrow
+from pmsr.evidence.smc import run_kernel
+from pmsr.limits import OutOfTime
+from pmsr.magnitude import column_lengths
+from pmsr.settings import RandomSeed, Settings
+from pmsr.threads import one_blas_thread
+
+if TYPE_CHECKING:
+    from arviz import InferenceData
+
+Floats = NDArray[np.float64]
+
+DRAWS, CHAINS = 1000, 4  # unless somebody asks for others
+MIN_DRAWS = 100  # in a chain: the kernel wants as many effective particles
+OVERSAMPLING = 4  # points from the proposal for each draw, unless the settings ask for more
+MAX_POINTWISE = 60_000_000  # values in each pointwise group: together they take 1 GB
+N_SIGMA = 20_001  # grid points of log sigma, for equations without parameters
+_RESERVED = ("sigma", "chain", "draw")
+
+
+def sample_posterior(
+    equation: Equation | str,
+    X: Any,
+    y: Any,
+    *,
+    settings: Settings | None = None,
+    random_seed: RandomSeed = None,
+    draws: int = DRAWS,
+    chains: int = CHAINS,
+    pointwise: bool = True,
+) -> "InferenceData | xr.DataTree":
+    r"""Sample the posterior of an equation's parameters and of the noise level.
+
+    Parameters
+    ----------
+    equation
+        An equation, or its text with the columns of X as variables.
+    X, y
+        The data.
+    settings
+        Fraction, prior of sigma, and number of multistarts, as for the evidence.
+    random_seed
+        Seed or generator. The same seed gives the same draws.
+    draws, chains
+        Draws in a chain, and independent runs of Sequential Monte Carlo (Section 2.2). They share
+        the minima that the multistart found.
+    pointwise
+        Whether to add the groups ``posterior_predictive`` and ``log_likelihood``, each of which
+        holds chains × draws × N numbers.
+
+    Returns
+    -------
+    InferenceData or DataTree
+        Whichever the installed ArviZ uses, ready for ``az.summary``, ``az.plot_pair``, ``az.loo``
+        and the rest. Groups:
+
+        - ``posterior``: one scalar for each parameter, under its own name, and ``sigma``. Its
+          ``attrs`` hold the equation, :math:`\gamma`, the bounds of sigma, ``theta_map`` (the best
+          minimum: under flat priors the maximum a posteriori) and ``held``;
+        - ``posterior_predictive``, ``log_likelihood``, ``observed_data``: ``y``;
+        - ``constant_data``: ``X``;
+        - ``sample_stats``: for each stage ``beta`` (the inverse temperature),
+          ``log_marginal_likelihood`` and ``accept_rate``, NaN after a chain's last stage; for each
+          chain ``log_z_gamma``, ``log_z`` and ``log_q``.
+
+    Raises
+    ------
+    ValueError
+        If the equation has no posterior, for instance because it is never finite.
+
+    Warns
+    -----
+    UserWarning
+        If the data do not determine all parameters. As many as necessary are then held at their
+        value in the best minimum, and the others are given these; ``held`` names them.
+
+    Notes
+    -----
+    Draws that descend from the same particle follow one another, so that the effective sample size
+    which ArviZ takes from the autocorrelation counts what they share.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> idata = sample_posterior("c0*sqrt(H)", *load_galileo("shelf"), random_seed=1)
+    >>> dict(idata.posterior.sizes), list(idata.posterior.data_vars)
+    ({'chain': 4, 'draw': 1000}, ['c0', 'sigma'])
+    >>> round(float(idata.posterior["c0"].mean()), 1)
+    47.1
+    """
+    equation, data, settings = read_problem(equation, X, y, settings)
+    if pointwise:
+        size = _check_count("draws", draws, MIN_DRAWS) * _check_count("chains", chains, 1)
+        _check_pointwise(size, len(data.y))
+    seed = seed_for(equation.key, random_seed)
+    sample = draw_posterior(equation, data, settings, seed, draws=draws, chains=chains)
+    for reason in sample.reasons:
+        warnings.warn(reason, stacklevel=2)
+    return to_arviz(equation, data, settings, sample, seed if pointwise else None)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Draws from the posterior of one equation, as plain arrays.
+
+    Parameters
+    ----------
+    theta, sigma
+        Of shapes (chains, draws, p) and (chains, draws).
+    theta_map
+        The best minimum, of shape (p,).
+    gamma
+        The fraction.
+    held
+        Parameters that the data do not determine, with the value at which they are held.
+    reasons
+        Why they are held, in words.
+    stats
+        The variables of the group ``sample_stats``, of shapes (chains, stages) and (chains,).
+    """
+
+    theta: Floats
+    sigma: Floats
+    theta_map: Floats
+    gamma: float
+    held: dict[str, float]
+    reasons: tuple[str, ...]
+    stats: dict[str, Floats]
+
+    @property
+    def flat_theta(self) -> Floats:
+        """All draws, of shape (chains * draws, p)."""
+        return self.theta.reshape(self.sigma.size, self.theta.shape[2])
+
+    @property
+    def flat_sigma(self) -> Floats:
+        """All draws, of shape (chains * draws,)."""
+        return self.sigma.ravel()
+
+
+STAGE_STATS = ("beta", "log_marginal_likelihood", "accept_rate")
+CHAIN_STATS = ("log_z_gamma", "log_z", "log_q")
+
+
+def draw_posterior(
+    equation: Equation,
+    data: Data,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    *,
+    draws: int = DRAWS,
+    chains: int = CHAINS,
+) -> Draws:
+    """Sample what `sample_posterior` arranges for ArviZ; the same seed gives the same draws.
+
+    Raises
+    ------
+    ValueError
+        If the equation has no posterior.
+    """
+    draws = _check_count("draws", draws, MIN_DRAWS)
+    chains = _check_count("chains", chains, 1)
+    _check_parameters(equation)
+    rng_fit, _, *rngs = (_child(seed, k) for k in range(2 + chains))
+    with one_blas_thread(), np.errstate(all="ignore"):
+        try:
+            if equation.parameters:
+                return _sample(equation, data, settings, draws, rng_fit, rngs)
+            return _sample_constant(equation, data, settings, draws, rngs)
+        except (FitError, FloatingPointError, np.linalg.LinAlgError) as error:
+            raise ValueError(
+                f"The equation {equation.text!r} has no posterior on these data: {error}."
+            ) from None
+        except OutOfTime:
+            raise ValueError(
+                f"There was no time left to sample the posterior of {equation.text!r}: its "
+                "parameters have no error bars yet. It is sampled when it is first asked for; "
+                "or search with more time."
+            ) from None
+
+
+def _child(seed: np.random.SeedSequence, place: int) -> np.random.Generator:
+    """Return the generator of a seed's child; ``seed.spawn`` would count how often it is asked."""
+    child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, place))
+    return np.random.Generator(np.random.PCG64(child))
+
+
+class _Chain(NamedTuple):
+    """One run: draws of theta (draws, p) and sigma (draws,), and the stages on the way."""
+
+    theta: Floats
+    sigma: Floats
+    stages: list[dict[str, float]]
+    log_z_gamma: float
+    log_z: float
+
+
+def _join(
+    chains: Sequence[_Chain],
+    theta_map: Floats,
+    gamma: float,
+    held: dict[str, float],
+    reasons: Sequence[str],
+) -> Draws:
+    """Stack the chains; those with fewer stages are padded with NaN."""
+    n_stages = max(len(chain.stages) for chain in chains)
+    stats = {}
+    for name in STAGE_STATS:
+        values = np.full((len(chains), n_stages), np.nan)
+        for row, chain in enumerate(chains):
+            values[row, : len(chain.stages)] = [stage[name] for stage in chain.stages]
+        stats[name] = values
+    log_z_gamma = np.array([chain.log_z_gamma for chain in chains])
+    log_z = np.array([chain.log_z for chain in chains])
+    stats |= dict(zip(CHAIN_STATS, (log_z_gamma, log_z, log_z - log_z_gamma), strict=True))
+    return Draws(
+        np.stack([chain.theta for chain in chains]),
+        np.stack([chain.sigma for chain in chains]),
+        theta_map,
+        gamma,
+        held,
+        tuple(reasons),
+        stats,
+    )
+
+
+def _sample(
+    equation: Equation,
+    data: Data,
+    settings: Settings,
+    draws: int,
+    rng_fit: np.random.Generator,
+    rngs: Sequence[np.random.Generator],
+) -> Draws:
+    target = make_target(equation.program, data, settings, rng=rng_fit)
+    n_draws = max(settings.n_draws, OVERSAMPLING * draws)
+    chains = [_run_chain(target, draws, n_draws, rng) for rng in rngs]
+    held, reasons = _describe_held(equation, target.fit, data)
+    return _join(chains, target.fit.theta, target.gamma, held, reasons)
+
+
+def _run_chain(target: Target, draws: int, n_draws: int, rng: np.random.Generator) -> _Chain:
+    """Run the kernel to the posterior and keep the statistics of every stage."""
+    kernel = run_kernel(target, n_draws=n_draws, n_particles=draws, rng=rng, to_posterior=True)
+    # In the kernel's order the parts of the proposal, and so the draws, would be sorted. Families
+    # stay together: what siblings share must show in the autocorrelation.
+    ancestors = kernel.resampling_indexes
+    order = np.argsort(rng.permutation(ancestors.max() + 1)[ancestors], kind="stable")
+    theta = target.fit.full_theta(kernel.theta[order])
+    return _Chain(
+        theta,
+        np.exp(kernel.log_sigma[order]),
+        kernel.stages,
+        kernel.log_z_gamma,
+        kernel.log_marginal_likelihood,
+    )
+
+
+def _sample_constant(
+    equation: Equation,
+    data: Data,
+    settings: Settings,
+    draws: int,
+    rngs: Sequence[np.random.Generator],
+) -> Draws:
+    """Sample sigma alone, by the inverse of its distribution function."""
+    evidence = weigh(equation.program, data, settings, np.random.SeedSequence(0))
+    if evidence.failure is not None:
+        raise FitError(evidence.failure)
+    a = 1 - settings.sigma_power - len(data.y)
+    b = 0.5 * len(data.y) * evidence.rmse**2
+    low, _, high = narrow(a, b, np.log(evidence.sigma_bounds))
+    u = np.linspace(low, high, N_SIGMA)
+    log_density = log_kernel(a, b, u)
+    cumulative = cumulative_trapezoid(np.exp(log_density - log_density.max()), u, initial=0)
+    stages = [
+        {"beta": phi, "log_marginal_likelihood": log_z, "accept_rate": np.nan}
+        for phi, log_z in ((evidence.gamma, evidence.log_z_gamma), (1.0, evidence.log_z))
+    ]
+    chains = []
+    for rng in rngs:
+        strata = (rng.permutation(draws) + rng.random(draws)) / draws
+        sigma = np.exp(np.interp(strata * cumulative[-1], cumulative, u))
+        theta = np.empty((draws, 0))
+        chains.append(_Chain(theta, sigma, stages, evidence.log_z_gamma, evidence.log_z))
+    return _join(chains, np.empty(0), evidence.gamma, {}, [])
+
+
+def _describe_held(equation: Equation, fit: Fit, data: Data) -> tuple[dict[str, float], list[str]]:
+    """Name the parameters that are held, and those from which the data cannot tell them apart."""
+    names = equation.parameters
+    places = [place for place in range(len(names)) if place not in fit.free]
+    held = {names[place]: float(fit.theta[place]) for place in places}
+    if not held:
+        return held, []
+    jacobian = evaluate_jacobian(equation.program, fit.theta[None, :], data.X)[1][0].T
+    length = column_lengths(jacobian)
+    unit = jacobian / np.where(length > 0.0, length, 1.0)
+    free = list(fit.free)
+    reasons = []
+    for place in places:
+        name = names[place]
+        mixed = np.linalg.lstsq(unit[:, free], unit[:, place], rcond=None)[0]
+        partners = [free[k] for k in np.flatnonzero(np.abs(mixed) > 1e-6)]
+        if length[place] > 0.0 and partners:
+            *first, last = (names[k] for k in sorted([place, *partners]))
+            what = f"{', '.join(first)} and {last} cannot be told apart by the data; {name}"
+        else:
+            what = f"{name} is not determined by the data; it"
+        reasons.append(f"{what} is held at {held[name]:.6g}.")
+    return held, reasons
+
+
+def to_arviz(
+    equation: Equation,
+    data: Data,
+    settings: Settings,
+    sample: Draws,
+    seed: np.random.SeedSequence | None,
+) -> "InferenceData | xr.DataTree":
+    """Arrange draws as in `sample_posterior`; without a seed, without the pointwise groups."""
+    groups = _to_datasets(equation, data, settings, sample)
+    if seed is not None:
+        groups |= _pointwise_groups(equation, data, sample, _child(seed, 1))
+    # A DataTree since ArviZ 1.0, InferenceData before.
+    if int(version("arviz").split(".")[0]) >= 1:
+        return xr.DataTree.from_dict(groups)
+    inference_data: Any = az.InferenceData  # its signature is wrong about the groups
+    return inference_data(**groups)
+
+
+def _to_datasets(
+    equation: Equation, data: Data, settings: Settings, sample: Draws
+) -> dict[str, xr.Dataset]:
+    """Arrange everything but the pointwise groups as xarray's datasets."""
+    draws = {name: sample.theta[:, :, place] for place, name in enumerate(equation.parameters)}
+    draws["sigma"] = sample.sigma
+    # Lists as JSON: NetCDF turns a list of one name into a name, and knows no empty list.
+    attrs = {
+        "equation": equation.text,
+        "variables": json.dumps(equation.variables),
+        "parameters": json.dumps(equation.parameters),
+        "target": data.target,
+        "theta_map": json.dumps(sample.theta_map.tolist()),
+        "held": json.dumps(sample.held),
+        "gamma": sample.gamma,
+        "sigma_bounds": list(settings.sigma_bounds(data.y)),
+        "sigma_prior": settings.sigma_prior,
+        "inference_library": "pmsr",
+        "inference_library_version": version("pmsr"),
+        "pymc_version": version("pymc"),
+        "arviz_version": version("arviz"),
+    }
+    stats: dict[str, Any] = {
+        name: (("chain", "stage")[: values.ndim], values) for name, values in sample.stats.items()
+    }
+    n_stages = sample.stats[STAGE_STATS[0]].shape[1]
+    chain_coords = {"chain": np.arange(len(sample.sigma))}
+    coords = {**chain_coords, "draw": np.arange(sample.sigma.shape[1])}
+    observation = {"observation": np.arange(len(data.y))}
+    return {
+        "posterior": xr.Dataset(
+            {name: (("chain", "draw"), values) for name, values in draws.items()},
+            coords=coords,
+            attrs=attrs,
+        ),
+        "sample_stats": xr.Dataset(stats, coords={**chain_coords, "stage": np.arange(n_stages)}),
+        "observed_data": xr.Dataset({"y": (("observation",), data.y)}, coords=observation),
+        "constant_data": xr.Dataset(
+            {"X": (("observation", "column"), data.X)},
+            coords={**observation, "column": list(data.names)},
+        ),
+    }
+
+
+def _pointwise_groups(
+    equation: Equation, data: Data, sample: Draws, rng: np.random.Generator
+) -> dict[str, xr.Dataset]:
+    """Draw new observations, and take the log density of the old ones, for every draw."""
+    mu, sigma = evaluate(equation.program, sample.flat_theta, data.X), sample.flat_sigma[:, None]
+    predictive = mu + sigma * rng.standard_normal(mu.shape)
+    log_likelihood = (
+        -0.5 * ((data.y - mu) / sigma) ** 2 - np.log(sigma) - 0.5 * math.log(2 * math.pi)
+    )
+    n_chains, n_draws = sample.sigma.shape
+    coords = {
+        "chain": np.arange(n_chains),
+        "draw": np.arange(n_draws),
+        "observation": np.arange(len(data.y)),
+    }
+    return {
+        group: xr.Dataset(
+            {"y": (tuple(coords), values.reshape(n_chains, n_draws, -1))}, coords=coords
+        )
+        for group, values in (
+            ("posterior_predictive", predictive),
+            ("log_likelihood", log_likelihood),
+        )
+    }
+
+
+def _check_count(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def _check_parameters(equation: Equation) -> None:
+    clash = next((name for name in equation.parameters if name in _RESERVED), None)
+    if clash is not None:
+        raise ValueError(
+            f"A parameter must not be called {clash!r}: the posterior has something else of that "
+            f"name. Rename it in {equation.text!r}."
+        )
+
+
+def _check_pointwise(n_draws: int, n_points: int) -> None:
+    size = n_draws * n_points
+    if size > MAX_POINTWISE:
+        raise ValueError(
+            f"posterior_predictive and log_likelihood would have {size:,} values each, for "
+            f"{n_draws:,} draws and {n_points:,} observations. "
+            "Use pointwise=False to leave them out, or fewer draws."
+        )

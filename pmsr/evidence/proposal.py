@@ -1,0 +1,460 @@
+"""Normal approximations around the minima (Eqs. 7 and 8), their region and their mixture."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import lgamma, log, pi
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pmsr.data import Data
+from pmsr.equation.kernels import affine_normal
+from pmsr.equation.program import evaluate_jacobian
+from pmsr.evidence.multistart import Fit, FitError, Minimum, Region
+from pmsr.limits import check_time
+from pmsr.magnitude import column_lengths, take_out_exponent
+
+Floats = NDArray[np.float64]
+
+WIDTH = 6.0  # of the defensive part, in units of log rho and of log sigma
+N_GRID = 1024  # cells of the histogram from which log sigma is drawn
+NEGLIGIBLE = log(100.0)  # a minimum with less than 1 % of the best one's L**gamma is left out
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    r"""The density to integrate: :math:`L^\phi \sigma^{-k}` on the region, in (theta, log sigma).
+
+    Parameters
+    ----------
+    fit
+        The equation and its minima; theta has its ``rank`` parameters here.
+    data
+        The observations.
+    gamma
+        The fraction of Eq. (5).
+    sigma_bounds
+        Lower and upper bound of sigma.
+    sigma_power
+        k of the prior :math:`\sigma^{-k}`: 0 flat, 1 log-flat.
+    radius_share
+        Factor of the radius of the region.
+    """
+
+    fit: Fit
+    data: Data
+    gamma: float
+    sigma_bounds: tuple[float, float]
+    sigma_power: int
+    radius_share: float = 1.0
+
+    @cached_property
+    def charts(self) -> tuple["Chart", ...]:
+        """The minima whose likelihood matters at gamma, each with its coordinates."""
+        n = len(self.data.y)
+        floor = n * self.sigma_bounds[0] ** 2
+        best = log(self.fit.minima[0].sse + floor)
+        worst = best + 2.0 * NEGLIGIBLE / (self.gamma * n)
+        return tuple(Chart.at(m) for m in self.fit.minima if log(m.sse + floor) <= worst)
+
+    @cached_property
+    def region(self) -> Region:
+        r"""Where theta is flat, with :math:`R = \sigma_{max} (\sqrt r + 4) / \sqrt\gamma`."""
+        rank = self.fit.program.n_parameters
+        radius = float(self.sigma_bounds[1] * (np.sqrt(rank) + 4.0) / np.sqrt(self.gamma))
+        radius *= self.radius_share
+        centres = tuple(chart.theta for chart in self.charts)
+        return Region(centres, tuple(chart.whiten for chart in self.charts), radius)
+
+    @property
+    def halved(self) -> "Target":
+        """The same with half the radius of the region and half the largest sigma.
+
+        Where sigma is known to a factor of two, as its bounds say, only the radius is halved:
+        no sigma would be left.
+        """
+        low, high = self.sigma_bounds
+        if 0.5 * high > low:
+            return replace(self, sigma_bounds=(low, 0.5 * high))
+        return replace(self, radius_share=0.5 * self.radius_share)
+
+    @property
+    def log_misfit(self) -> float:
+        r"""Log of :math:`\mathrm{SSE} / 2\sigma^2` for the largest sigma, at the best minimum."""
+        sse = self.fit.minima[0].sse
+        return log(0.5 * sse) - 2.0 * log(self.sigma_bounds[1]) if sse > 0.0 else -np.inf
+
+    def check_range(self) -> None:
+        """Refuse what floating-point numbers cannot hold, instead of computing without it.
+
+        Raises
+        ------
+        FitError
+            If draws of a parameter would overflow, or lose digits next to zero; or if the least
+            misfit, in units of the largest sigma, is beyond the largest number.
+        """
+        numbers = np.finfo(np.float64)
+        if self.halved.log_misfit > log(numbers.max):
+            raise FitError("too far from the data: its log likelihood is beyond all numbers")
+        for chart in self.charts:
+            # Deviation of each parameter for the least sigma, and its reach for the largest.
+            sizes = column_lengths(chart.B.T)
+            least, most = sizes * self.sigma_bounds[0], sizes * self.region.radius
+            if not (np.all(least > numbers.tiny / numbers.eps) and np.all(most < numbers.max)):
+                raise FitError(
+                    "out of range: a parameter would be below 1e-292 or above 1e308; "
+                    "change the unit of a variable or of the target"
+                )
+
+    def inside(self, theta: Floats, fraction: float = 1.0) -> NDArray[np.bool_]:
+        """Tell which theta are in the region, or in that of a fraction of its radius.
+
+        The prior is flat on the union over the minima, so that no theta counts twice.
+        """
+        nearest = np.min(self.region.squares(theta), axis=0)
+        return np.asarray(nearest <= (fraction * self.region.radius) ** 2)
+
+    def log_prior(self, theta: Floats, log_sigma: Floats) -> Floats:
+        r"""Log prior density in (theta, log sigma): :math:`\sigma^{1-k}` on the region, or -inf."""
+        low, high = np.log(self.sigma_bounds)
+        allowed = self.inside(theta) & (log_sigma >= low) & (log_sigma <= high)
+        return np.where(allowed, (1 - self.sigma_power) * log_sigma, -np.inf)
+
+    def log_sigma(self, chart: "Chart", phi: float) -> "LogSigma":
+        """Distribution of log sigma at temperature phi if f were linear around a minimum."""
+        return LogSigma.of(
+            len(chart.theta) + 1 - self.sigma_power - phi * len(self.data.y),
+            phi * chart.sse / 2.0,
+            np.log(self.sigma_bounds),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    r"""Coordinates around a minimum in which a linear model is a standard normal.
+
+    :math:`\theta = \theta^* + \sigma B z` with :math:`B = V S^{-1}` from the singular value
+    decomposition of the Jacobian; its columns are first scaled to unit length, because parameters
+    may differ by many orders of magnitude.
+
+    Parameters
+    ----------
+    theta, sse
+        The minimum.
+    B, whiten
+        The matrix B and its inverse.
+    log_det
+        log |B|.
+    """
+
+    theta: Floats
+    sse: float
+    B: Floats
+    whiten: Floats
+    log_det: float
+
+    @classmethod
+    def at(cls, minimum: Minimum) -> "Chart":
+        """Make the chart of a minimum whose Jacobian has full rank."""
+        length = column_lengths(minimum.jacobian)
+        _, s, vt = np.linalg.svd(minimum.jacobian / length, full_matrices=False)
+        B = vt.T / s / length[:, None]
+        whiten = s[:, None] * vt * length
+        log_det = float(-np.sum(np.log(s)) - np.sum(np.log(length)))
+        return cls(minimum.theta, minimum.sse, B, whiten, log_det)
+
+
+def log_kernel(a: float, b: float, u: Floats) -> Floats:
+    r"""Return :math:`a u - b e^{-2u}`: what the Gaussian likelihood leaves of log sigma."""
+    with np.errstate(over="ignore"):
+        return a * u - b * np.exp(-2.0 * u)
+
+
+def narrow(a: float, b: float, bounds: Floats) -> tuple[float, float, float]:
+    """Bounds between which `log_kernel` is within 50 nats of its maximum, and where that is.
+
+    Examples
+    --------
+    >>> low, mode, high = narrow(-20.0, 10.0, np.log([1e-6, 1e6]))
+    >>> mode, low > -3.0, high < 4.0
+    (0.0, True, True)
+    """
+    low, high = (float(bound) for bound in bounds)
+    mode = 0.5 * (log(2.0 * b) - log(-a)) if a < 0.0 < b else (low if a < 0.0 else high)
+    mode = min(max(mode, low), high)
+    for _ in range(60):  # halve each side while its far half is negligible
+        places = np.array([0.5 * (low + mode), mode, 0.5 * (high + mode)])
+        values = log_kernel(a, b, places)
+        cut_low, _, cut_high = values < values[1] - 50.0
+        low, high = (places[0] if cut_low else low), (places[2] if cut_high else high)
+        if not (cut_low or cut_high):
+            break
+    return float(low), mode, float(high)
+
+
+class LogSigma(NamedTuple):
+    r"""A histogram on log sigma that follows :math:`\exp(a u - b e^{-2u})` between two bounds.
+
+    The density that is evaluated is exactly the one that is drawn from: the histogram's.
+    """
+
+    edges: Floats
+    cumulative: Floats
+    log_density: Floats
+    log_mass: float
+
+    @classmethod
+    def of(cls, a: float, b: float, bounds: Floats) -> "LogSigma":
+        """Lay the histogram where the density is not negligible.
+
+        Examples
+        --------
+        >>> peak = LogSigma.of(-20.0, 10.0, np.log([1e-6, 1e6]))
+        >>> abs(float(peak.edges[np.argmax(peak.log_density)])) < 0.05    # at log sqrt(2b / -a) = 0
+        True
+        """
+        low, _, high = narrow(a, b, bounds)
+        edges = np.linspace(low, high, N_GRID + 1)
+        middle = log_kernel(a, b, 0.5 * (edges[1:] + edges[:-1]))
+        top = float(middle.max())
+        # A floor keeps every cell possible: the true noise may be larger than the minimum's.
+        weight = np.exp(middle - top) + 1e-6
+        total = float(weight.sum())
+        width = (high - low) / N_GRID
+        cumulative = np.concatenate([[0.0], np.cumsum(weight)]) / total
+        return cls(edges, cumulative, np.log(weight / (total * width)), top + log(total * width))
+
+    def draw(self, n: int, rng: np.random.Generator) -> Floats:
+        """Draw stratified values: one from each n-th of the distribution, in random order."""
+        strata = (rng.permutation(n) + rng.random(n)) / n
+        return np.interp(strata, self.cumulative, self.edges)
+
+    def log_pdf(self, u: Floats) -> Floats:
+        """Log density at u; -inf outside the histogram."""
+        low, high = self.edges[0], self.edges[-1]
+        cell = ((u - low) * (N_GRID / (high - low))).astype(np.int64)
+        inside = (u >= low) & (u <= high)
+        return np.where(inside, self.log_density[np.clip(cell, 0, N_GRID - 1)], -np.inf)
+
+
+class Draws(NamedTuple):
+    """Points in (theta, log sigma), the log density of the mixture there, and who drew them."""
+
+    theta: Floats
+    log_sigma: Floats
+    log_density: Floats
+    part: NDArray[np.int64]
+
+
+class _Part(NamedTuple):
+    """One component of the mixture."""
+
+    weight: float
+    chart: int
+    phi: float
+    spread: str  # "normal": the chart's; "even": all scales of the region; "bulk": its volume
+    conditional: bool  # affine parameters from their exact conditional normal
+
+
+class Proposal:
+    r"""Mixture of normal approximations at two temperatures, with defensive parts.
+
+    Around every minimum: the chart's own normal approximation, for linear f all that is needed;
+    one part that spreads evenly over all scales of the region and one that fills its bulk, without
+    which nobody sees what a bent f does far away; and the same three for the curved parameters
+    only, the affine ones following from their exact conditional normal given the curved ones and
+    sigma, which follows bananas such as that of ``c0*x**c1``.
+
+    Parameters
+    ----------
+    target
+        What to approximate.
+    phis
+        One or two temperatures of the normal parts. With gamma and 1 together, the same draws
+        estimate both integrals: for linear f with weights below 2, whatever the dimension.
+    """
+
+    def __init__(self, target: Target, phis: Sequence[float]) -> None:
+        self.target = target
+        self.affine = list(target.fit.program.affine)
+        self.curved = [k for k in range(target.fit.program.n_parameters) if k not in self.affine]
+        self.parts = self._parts(phis)
+        self.log_sigma = {
+            (index, phi): target.log_sigma(chart, phi)
+            for index, chart in enumerate(target.charts)
+            for phi in dict.fromkeys(phis)
+        }
+        # Root of the marginal covariance of the curved parameters, for sigma = 1.
+        self.roots = [
+            np.asarray(np.linalg.qr(chart.B[self.curved].T)[1]).T
+            for chart in (target.charts if self.curved and self.affine else ())
+        ]
+
+    def _parts(self, phis: Sequence[float]) -> tuple[_Part, ...]:
+        first, last = phis[0], phis[-1]
+        shares = {("normal", first, False): 1.0, ("normal", last, False): 1.0}
+        if self.curved:
+            shares |= {("even", first, False): 1.0, ("bulk", first, False): 2.0}
+        if self.curved and self.affine:
+            shares |= {
+                ("normal", first, True): 2.0,
+                ("normal", last, True): 2.0,
+                ("even", first, True): 1.0,
+                ("even", last, True): 1.0,
+                ("bulk", first, True): 2.0,
+            }
+        n_charts = len(self.target.charts)
+        total = sum(shares.values()) * n_charts
+        return tuple(
+            _Part(share / total, chart, phi, spread, conditional)
+            for (spread, phi, conditional), share in shares.items()
+            for chart in range(n_charts)
+        )
+
+    def draw(self, n: int, *, rng: np.random.Generator) -> Draws:
+        """Draw n points, each part as often as its weight says (to the nearest integer)."""
+        last = np.rint(np.cumsum([part.weight for part in self.parts]) * n).astype(int)
+        counts = np.diff(last, prepend=0)
+        pieces = [
+            self._draw_part(part, int(count), rng)
+            for part, count in zip(self.parts, counts, strict=True)
+        ]
+        theta = np.concatenate([piece[0] for piece in pieces])
+        log_sigma = np.concatenate([piece[1] for piece in pieces])
+        log_density = self.log_pdf(theta, log_sigma, counts / n)
+        return Draws(theta, log_sigma, log_density, np.repeat(np.arange(len(counts)), counts))
+
+    def _draw_part(self, part: _Part, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        chart = self.target.charts[part.chart]
+        places = self.curved if part.conditional else list(range(len(chart.theta)))
+        z = rng.standard_normal((n, len(places)))
+        if part.spread == "normal":
+            u = self.log_sigma[part.chart, part.phi].draw(n, rng)
+            z *= (np.exp(u) / np.sqrt(part.phi))[:, None]
+        else:
+            if part.spread == "even":
+                below = self._sigma_width * rng.random(n)
+                log_rho = -WIDTH * rng.random(n)
+            else:
+                below = -np.log1p(np.expm1(-self._sigma_width) * rng.random(n))
+                log_rho = np.log(rng.random(n)) / max(1, len(places))
+            u = log(self.target.sigma_bounds[1]) - below
+            z *= (self.target.region.radius * np.exp(log_rho) / np.sqrt(_squares(z)))[:, None]
+        if not part.conditional:
+            return chart.theta + z @ chart.B.T, u
+        theta = np.repeat(chart.theta[None, :], n, axis=0)
+        theta[:, places] += z @ self.roots[part.chart].T
+        # From zero: a step from the minimum to a value many orders smaller would lose its digits.
+        theta[:, self.affine] = 0.0
+        noise = rng.standard_normal((n, len(self.affine)))
+        noise *= (np.exp(u) / np.sqrt(part.phi))[:, None]
+        theta[:, self.affine] = self._conditional(theta, noise)[0]
+        return theta, u
+
+    def log_pdf(self, theta: Floats, log_sigma: Floats, weights: Floats | None = None) -> Floats:
+        """Log density of the mixture in (theta, log sigma)."""
+        if weights is None:
+            weights = np.array([part.weight for part in self.parts])
+        charts = self.target.charts
+        inverse_square = np.exp(-2.0 * log_sigma)
+        squares = self.target.region.squares(theta)
+        marginal, square_c, log_det_c = [], np.zeros(0), np.zeros(0)
+        if self.roots:
+            marginal = [
+                _squares(_solve(root, (theta - chart.theta)[:, self.curved].T).T)
+                for root, chart in zip(self.roots, charts, strict=True)
+            ]
+            _, square_c, log_det_c = self._conditional(
+                theta, np.zeros((len(theta), len(self.affine)))
+            )
+        terms = np.empty((len(self.parts), len(theta)))
+        for row, (part, weight) in enumerate(zip(self.parts, weights, strict=True)):
+            if part.conditional:
+                n, square = len(self.curved), marginal[part.chart]
+                log_det = float(np.sum(np.log(np.abs(np.diag(self.roots[part.chart])))))
+            else:
+                n, square, log_det = theta.shape[1], squares[part.chart], charts[part.chart].log_det
+            if part.spread == "normal":
+                term = self.log_sigma[part.chart, part.phi].log_pdf(log_sigma)
+                term = term + _log_normal(n, part.phi, square * inverse_square) - n * log_sigma
+            else:
+                term = self._log_spread(part.spread, n, square, log_sigma)
+            if part.conditional:
+                n_c = len(self.affine)
+                term = term + _log_normal(n_c, part.phi, square_c * inverse_square)
+                term = term + log_det_c - n_c * log_sigma
+            terms[row] = term + (log(weight) if weight > 0.0 else -np.inf) - log_det
+        terms[np.isnan(terms)] = -np.inf  # the conditional normal does not exist there
+        return log_sum_exp(terms)
+
+    @property
+    def _sigma_width(self) -> float:
+        low, high = self.target.sigma_bounds
+        return min(WIDTH, log(high) - log(low))
+
+    def _log_spread(self, spread: str, n: int, square: Floats, log_sigma: Floats) -> Floats:
+        """Log density of a defensive part in the curved, or all, parameters and log sigma."""
+        with np.errstate(divide="ignore"):
+            log_rho = 0.5 * np.log(square)
+        log_radius, width = log(self.target.region.radius), self._sigma_width
+        below = log(self.target.sigma_bounds[1]) - log_sigma
+        inside = (log_rho <= log_radius) & (below >= 0.0) & (below <= width)
+        log_sphere = log(2.0) + (n / 2) * log(pi) - lgamma(n / 2)
+        if spread == "even":
+            inside &= log_rho >= log_radius - WIDTH
+            log_density = -n * log_rho - log(WIDTH * width)
+        else:
+            log_density = log(n) - n * log_radius - below - log(-np.expm1(-width))
+        return np.where(inside, log_density - log_sphere, -np.inf)
+
+    def _conditional(self, theta: Floats, noise: Floats) -> tuple[Floats, Floats, Floats]:
+        """Step of the affine parameters to their conditional draw, and that normal's constants."""
+        data = self.target.data
+        size = max(1, 2**18 // len(data.y))
+        parts = []
+        for start in range(0, len(theta), size):
+            check_time()
+            values, jacobian = evaluate_jacobian(
+                self.target.fit.program, theta[start : start + size], data.X
+            )
+            parts.append(
+                affine_normal(
+                    np.ascontiguousarray(jacobian[:, self.affine]),
+                    data.y - values,
+                    noise[start : start + size],
+                )
+            )
+        steps, squares, log_dets = zip(*parts, strict=True)
+        return np.concatenate(steps), np.concatenate(squares), np.concatenate(log_dets)
+
+
+def log_sum_exp(terms: Floats) -> Floats:
+    """Log of the sum of exponentials over the first axis; SciPy's takes five times as long.
+
+    Examples
+    --------
+    >>> float(log_sum_exp(np.array([-np.inf, -np.inf])))
+    -inf
+    """
+    top = np.max(terms, axis=0)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.sum(np.exp(terms - top), axis=0)) + top)
+
+
+def _solve(root: Floats, right: Floats) -> Floats:
+    """Solve for a triangular matrix whose rows may differ by hundreds of orders of magnitude."""
+    scaled, exponents = take_out_exponent(root, axis=1)
+    if np.ptp(exponents) < 256:  # the quotient of two rows, 1e77, is far from being out of range
+        return np.asarray(np.linalg.solve(root, right))
+    return np.asarray(np.linalg.solve(scaled, np.ldexp(right, -exponents[:, None])))
+
+
+def _squares(rows: Floats) -> Floats:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def _log_normal(n: int, phi: float, square: Floats) -> Floats:
+    return (n / 2) * log(phi / (2.0 * pi)) - (phi / 2.0) * square

@@ -1,0 +1,229 @@
+"""What a report shows, gathered from a result."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pmsr.data import Data
+from pmsr.equation.expression import Equation
+from pmsr.limits import OutOfTime
+from pmsr.result.doubts import quietly
+from pmsr.result.result import Result
+
+Floats = NDArray[np.float64]
+
+LIBRARIES = ("pymc", "pytensor", "arviz", "sympy", "scipy", "numpy", "deap")
+N_GRID = 200  # points of a curve
+BEYOND = 0.25  # of the data's range, to either side, where the curve is drawn too
+
+
+def find_versions() -> dict[str, str]:
+    """Return the versions of Python, of pmsr and of the libraries that the numbers depend on.
+
+    Examples
+    --------
+    >>> list(find_versions())[:3]
+    ['pmsr', 'Python', 'pymc']
+    """
+    found = {"pmsr": version("pmsr"), "Python": platform.python_version()}
+    return found | {name: version(name) for name in LIBRARIES}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReportContent:
+    """What a report shows; nothing in it is computed anew but the diagnostics.
+
+    Parameters
+    ----------
+    data
+        The measurements.
+    equations
+        The equations of the table, under the names of its index.
+    table
+        Equations and their evidence, best first, with the columns of :func:`pmsr.compare`. The
+        ``log_q`` of a conventional search may be NaN: the report then speaks of errors.
+    winner
+        Name of the equation that is put forward; None if none could be weighed.
+    posterior
+        ArviZ data of the winner, from :func:`pmsr.sample_posterior`; None leaves the parameters
+        and their pictures out.
+    prediction
+        What :func:`pmsr.predict` returned for the rows of the data; None leaves the residuals out.
+    variable, grid, grid_prediction
+        For a law of one variable: its name, values of it, shape (n,), and what
+        :func:`pmsr.predict` returned for them. Otherwise, or if None, predictions are drawn
+        against observations.
+    level
+        Probability of all intervals, that of the predictions.
+    history
+        One row a generation, see :func:`pmsr.plots.plot_history`; None for a mere comparison.
+    n_candidates, n_failed
+        Distinct equations that the search has met, and how many could not be weighed; None if
+        unknown.
+    settings
+        Options by name, in the order in which they are to be read.
+    warnings
+        Reasons to doubt the result, such as :attr:`pmsr.result.result.Result.warnings`. The report
+        adds those that concern the sampling and the share of failures.
+    title, source
+        Heading, and where the data come from, such as the name of a file.
+    created, command
+        When, and how to do it again: a command line, or a call. Both are shown as they are.
+    versions
+        Names and versions of the software.
+    """
+
+    data: Data
+    equations: Mapping[str, Equation]
+    table: pd.DataFrame
+    winner: str | None
+    # Any: the type of a posterior depends on ArviZ.
+    posterior: Any = None
+    prediction: pd.DataFrame | None = None
+    variable: str | None = None
+    grid: Floats | None = None
+    grid_prediction: pd.DataFrame | None = None
+    level: float = 0.95
+    history: pd.DataFrame | None = None
+    n_candidates: int | None = None
+    n_failed: int | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+    title: str = ""
+    source: str = ""
+    created: str = ""
+    command: str = ""
+    versions: Mapping[str, str] = field(default_factory=find_versions)
+
+    def __post_init__(self) -> None:
+        missing = [str(name) for name in self.table.index if name not in self.equations]
+        if missing:
+            raise ValueError(
+                f"equations must hold every equation of the table, got none for {missing[0]!r}. "
+                f"Available: {', '.join(self.equations) or 'none'}."
+            )
+        if self.winner is not None and self.winner not in self.table.index:
+            raise ValueError(f"winner must be a name of the table, got {self.winner!r}.")
+
+
+def gather_content(
+    result: Result,
+    *,
+    level: float = 0.95,
+    title: str = "",
+    source: str = "",
+    created: str = "",
+    command: str = "",
+    warnings: Sequence[str] = (),
+) -> ReportContent:
+    """Gather what a report shows of a result.
+
+    Parameters
+    ----------
+    result
+        What a search or a comparison has found.
+    level
+        Probability of all intervals.
+    title, source, created, command
+        As in `ReportContent`.
+    warnings
+        Sentences for the reader, besides the result's own warnings.
+
+    Returns
+    -------
+    ReportContent
+        Posterior and predictions are those of ``result.best``.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> from pmsr.result.comparison import weigh_equations
+    >>> result = weigh_equations(["c0*sqrt(H)"], *load_galileo("shelf"), random_seed=1)
+    >>> content = gather_content(result)
+    >>> content.winner, len(content.prediction), content.history
+    ('c0*sqrt(H)', 5, None)
+    """
+    names = result.names or tuple(str(one.equation) for one in result.equations)
+    table = result.table.copy()
+    table.index = pd.Index(names, name="name")
+    weighed = result.best.evidence.failure is None
+    data = result.data
+    X = pd.DataFrame(data.X, columns=list(data.names))
+    used = data.names if len(data.names) == 1 else result.best.used
+    variable = used[0] if len(used) == 1 else None
+    posterior = prediction = grid = grid_prediction = None
+    if weighed:
+        with quietly():  # a drawing shows where the data end
+            try:
+                posterior = result.best.compact_posterior
+                if variable is not None:
+                    low, high = X[variable].min(), X[variable].max()
+                    room = BEYOND * (high - low)
+                    grid = np.linspace(low - room, high + room, N_GRID)
+                    # The law does not depend on the others.
+                    points = pd.DataFrame([X.median()] * N_GRID).assign(**{variable: grid})
+                    grid_prediction = result.predict_table(points, level)
+                prediction = result.predict_table(X, level)
+            # Weighed, but not sampled, as the result's warnings say; or so many rows that there is
+            # no time to predict them all.
+            except (ValueError, OutOfTime):
+                pass
+    return ReportContent(
+        data=data,
+        equations={name: one.equation for name, one in zip(names, result.equations, strict=True)},
+        table=table,
+        winner=names[result.chosen] if weighed else None,
+        posterior=posterior,
+        prediction=prediction,
+        variable=variable,
+        grid=grid,
+        grid_prediction=grid_prediction,
+        level=level,
+        history=pd.DataFrame(list(result.history)) if result.history else None,
+        n_candidates=None if result.search is None else result.n_candidates,
+        n_failed=result.n_failed,
+        settings=_describe_settings(result),
+        warnings=[*warnings, *(result.warnings if weighed else [])],
+        title=title,
+        source=source,
+        created=created,
+        command=command,
+    )
+
+
+def _describe_settings(result: Result) -> dict[str, object]:
+    """Return the options in the words of a reader."""
+    found: dict[str, object] = {}
+    search = result.search
+    if search is not None:
+        limits = {
+            "seconds": search.max_time,
+            "largest complexity": search.max_complexity,
+            "most parameters": search.max_parameters,
+        }
+        found |= {
+            "operators": " ".join(search.operators),
+            "population": search.population_size,
+            "generations": f"{_generations(result)} of at most {search.generations}",
+            **{name: f"{value:g}" for name, value in limits.items() if value is not None},
+            "fitness": search.fitness,
+            "ended by": result.stopped,
+        }
+    gamma = result.best.evidence.gamma
+    if np.isfinite(gamma):
+        low, high = result.best.evidence.sigma_bounds
+        found |= {
+            "fraction γ": f"{gamma:.4g}",
+            "prior of σ": f"{result.settings.sigma_prior}, {low:.3g} to {high:.3g}",
+        }
+    return found | {"seed": result.random_seed}
+
+
+def _generations(result: Result) -> int:
+    return int(result.history[-1]["generation"]) if result.history else 0

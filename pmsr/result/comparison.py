@@ -1,0 +1,297 @@
+"""Equations ranked by their evidence: the table, and the winner that is shown to a user."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from pmsr.data import Data, make_data
+from pmsr.equation.expression import Equation
+from pmsr.evidence.evidence import Evidence, fit_rmse, seed_for, weigh
+from pmsr.result.fitted import FittedEquation
+from pmsr.result.result import Result, library_versions, make_table
+from pmsr.search.selection import simplest_close
+from pmsr.settings import FINALIST, RandomSeed, Settings, check_settings
+from pmsr.threads import SCREEN
+
+PATIENCE = 1.0  # seconds before a progress bar appears
+
+
+# X and y are Any as in `data`: what users hand over is recognised by what it can do.
+def compare(
+    equations: Sequence[Equation | str] | Mapping[str, Equation | str],
+    X: Any,
+    y: Any,
+    *,
+    settings: Settings | None = None,
+    random_seed: RandomSeed = None,
+    callback: Callable[[str], None] | None = None,
+    verbose: bool = True,
+) -> pd.DataFrame:
+    """Rank equations by how well the data support them.
+
+    Parameters
+    ----------
+    equations, X, y, settings, random_seed, callback
+        As in `weigh_equations`, which returns posteriors and predictions too.
+    verbose
+        Whether to show progress in a terminal or notebook, if it takes longer than a moment.
+
+    Returns
+    -------
+    DataFrame
+        As :attr:`pmsr.result.result.Result.table`, best first, and in the column ``estimates`` the
+        posterior mean of each parameter and of sigma, with its 95 % credible interval.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> X, y = load_galileo("shelf")
+    >>> table = compare({"line": "c0 + c1*H", "root": "c0*sqrt(H)"}, X, y, random_seed=1)
+    >>> table["probability"].round(2).to_dict()
+    {'root': 0.96, 'line': 0.04}
+    """
+    n_steps = 2 * len(equations) if isinstance(equations, Sequence | Mapping) else None
+    with _Progress(n_steps, verbose) as show:
+
+        def weighed(name: str) -> None:
+            show(f"weighed {name}")
+            if callback is not None:
+                callback(name)
+
+        result = weigh_equations(
+            equations, X, y, settings=settings, random_seed=random_seed, callback=weighed
+        )
+        estimates = []
+        for fitted in result.equations:
+            estimates.append(_write_estimates(fitted))
+            show(f"sampled {fitted.equation.text}")
+    table = result.table.copy()
+    table.insert(list(table.columns).index("prior_sensitivity"), "estimates", estimates)
+    return table
+
+
+def _write_estimates(fitted: FittedEquation) -> str:
+    """Write each parameter's mean and credible interval."""
+    if fitted.evidence.failure is not None:
+        return ""
+    rows = fitted.estimates().itertuples()
+    return ", ".join(
+        f"{row.Index} = {row.mean:.4g} ({row.low:.4g} to {row.high:.4g})" for row in rows
+    )
+
+
+class _Progress:
+    """A progress bar that appears where it can be seen, once there is time to see it."""
+
+    def __init__(self, total: int | None, verbose: bool) -> None:
+        self.total = total
+        self.done = 0
+        self.started = time.monotonic()
+        console = Console(stderr=True)
+        seen = console.is_terminal or console.is_jupyter
+        self.bar: Progress | None = None
+        if verbose and seen and total is not None:
+            columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+            self.bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+            self.task = self.bar.add_task("", total=total)
+
+    def __enter__(self) -> Callable[[str], None]:
+        return self.show
+
+    def show(self, text: str) -> None:
+        """Count one step."""
+        self.done += 1
+        if self.bar is None:
+            return
+        is_due = not self.bar.live.is_started and time.monotonic() - self.started > PATIENCE
+        if is_due and SCREEN.acquire(blocking=False):
+            self.bar.start()
+        self.bar.update(self.task, completed=self.done, description=escape(text))
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None and self.bar.live.is_started:
+            self.bar.stop()
+            SCREEN.release()
+
+
+def weigh_equations(
+    equations: Sequence[Equation | str] | Mapping[str, Equation | str],
+    X: Any,
+    y: Any,
+    *,
+    settings: Settings | None = None,
+    random_seed: RandomSeed = None,
+    callback: Callable[[str], None] | None = None,
+) -> Result:
+    """Weigh equations that a user wrote down, fixed forms included, and rank them.
+
+    Parameters
+    ----------
+    equations
+        Equations, as objects or as text with the columns of X as variables; in a dictionary, under
+        names of your own.
+    X, y
+        The data.
+    settings
+        Fraction, priors and sizes; by default ``pmsr.settings.FINALIST``, which repeats every run
+        four times. Where ``gamma`` depends on the number of parameters (``"ohagan"``), the largest
+        equation's is taken for all.
+    random_seed
+        Seed or generator. An equation's evidence depends on the seed and on the equation, not on
+        the others in the list.
+    callback
+        Called with the name of each equation once it has been weighed.
+
+    Returns
+    -------
+    Result
+        Its ``table`` ranks the equations, ``result["name"].posterior`` is ArviZ data, and
+        ``result.predict_interval(X, average=True)`` predicts with all of them. The best is the
+        simplest one that is not clearly worse than the first.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> laws = {"line": "c0 + c1*H", "root": "c0*sqrt(H)"}
+    >>> result = weigh_equations(laws, *load_galileo("shelf"), random_seed=1)
+    >>> result["root"].estimates().loc["c0", "mean"].round(0)
+    np.float64(47.0)
+    """
+    data = make_data(X, y)
+    settings = check_settings(settings, FINALIST)
+    named = _read_equations(equations, data)
+    largest = max(len(equation.parameters) for equation in named.values())
+    settings = replace(settings, gamma=settings.resolve_gamma(len(data.y), largest))
+    if not isinstance(random_seed, Integral):
+        # One seed for all: equations are weighed alike, in whatever order they come.
+        random_seed = int(np.random.default_rng(random_seed).integers(2**63))
+    by_key: dict[str, Evidence] = {}
+    weighed: dict[str, Equation] = {}
+    found: dict[str, FittedEquation] = {}
+    for name, equation in named.items():
+        selected = data.select(equation.variables)
+        if equation.key not in by_key:
+            seed = seed_for(equation.key, random_seed)
+            by_key[equation.key] = weigh(equation.program, selected, settings, seed)
+            weighed[equation.key] = equation
+        evidence = by_key[equation.key]
+        if equation != weighed[equation.key]:
+            # Another spelling: its parameters are others, and so is its best fit.
+            seed = seed_for(equation.key, random_seed)
+            own = fit_rmse(equation.program, selected, settings, seed)
+            evidence = replace(evidence, theta=own.theta, n_parameters=own.n_parameters)
+        found[name] = FittedEquation(equation, evidence, selected, settings, int(random_seed))
+        if callback is not None:
+            callback(name)
+    ranked = sorted(
+        found, key=lambda name: (-found[name].evidence.log_q, found[name].equation.complexity)
+    )
+    fitted = [found[name] for name in ranked]
+    chosen = 0
+    if np.isfinite(fitted[0].evidence.log_q):
+        chosen = simplest_close(
+            [one.evidence.log_q for one in fitted],
+            [one.evidence.log_q_se for one in fitted],
+            [one.equation.complexity for one in fitted],
+            [len(one.equation.parameters) for one in fitted],
+        )
+    return Result(
+        tuple(fitted),
+        tuple(ranked),
+        data,
+        settings,
+        None,
+        int(random_seed),
+        chosen,
+        n_candidates=len(by_key),
+        versions=library_versions(),
+    )
+
+
+def tabulate(equations: Mapping[str, Equation], evidences: Mapping[str, Evidence]) -> pd.DataFrame:
+    """Arrange equations and their evidence, computed with one gamma, in a ranked table.
+
+    Parameters
+    ----------
+    equations, evidences
+        Under the same names.
+
+    Returns
+    -------
+    DataFrame
+        As :attr:`pmsr.result.result.Result.table`: best first, failures last.
+    """
+    ranked = sorted(
+        equations, key=lambda name: (-evidences[name].log_q, equations[name].complexity)
+    )
+    table = make_table([equations[name] for name in ranked], [evidences[name] for name in ranked])
+    table.index = pd.Index(ranked, name="name")
+    return table
+
+
+def parsimonious(table: pd.DataFrame) -> str:
+    """Name of the simplest equation that the data do not clearly reject.
+
+    Parameters
+    ----------
+    table
+        From `compare`, or the ``table`` of a result.
+
+    Returns
+    -------
+    str
+        Among the equations whose ``log_q`` is within one nat of the best, or within two standard
+        errors of the difference where these are larger, the one of least complexity; then the one
+        with fewest parameters; then the one with the largest ``log_q``.
+
+    Examples
+    --------
+    >>> columns = ["log_q", "log_q_se", "complexity", "parameters"]
+    >>> rows = [(-10.0, 0.01, 9, 2), (-10.7, 0.01, 4, 1), (-12.0, 0.01, 3, 1)]
+    >>> parsimonious(pd.DataFrame(rows, index=["long", "short", "wrong"], columns=columns))
+    'short'
+    """
+    if not np.isfinite(table["log_q"]).any():
+        raise ValueError("No equation could be weighed. The column failure says why.")
+    columns = (table[name] for name in ("log_q", "log_q_se", "complexity", "parameters"))
+    return str(table.index[simplest_close(*(column.tolist() for column in columns))])
+
+
+def _read_equations(equations: Any, data: Data) -> dict[str, Equation]:
+    """Return the equations under their names, after checking what the user wrote."""
+    if isinstance(equations, str | Equation) or not isinstance(equations, Mapping | Sequence):
+        raise ValueError(
+            "equations must be a list or a dictionary of equations, got "
+            f"{type(equations).__name__}. Use [...] even for one."
+        )
+    if not equations:
+        raise ValueError('equations must not be empty. Give at least one, such as ["c0 + c1*x0"].')
+    pairs = (
+        list(equations.items())
+        if isinstance(equations, Mapping)
+        else [(getattr(equation, "text", equation), equation) for equation in equations]
+    )
+    named: dict[str, Equation] = {}
+    for name, equation in pairs:
+        if not isinstance(equation, Equation | str):
+            raise ValueError(
+                "An equation is an Equation or its text, got "
+                f"{equation!r}. Use pmsr.Equation(text, variables)."
+            )
+        if not isinstance(name, str):
+            raise ValueError(f"Names of equations must be strings, got {name!r}.")
+        if name in named:
+            raise ValueError(
+                f"The equation {name!r} is listed twice. Leave one out, or name both: "
+                "{name: equation, ...}."
+            )
+        named[name] = equation if isinstance(equation, Equation) else Equation(equation, data.names)
+    return named

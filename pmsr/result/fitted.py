@@ -1,0 +1,347 @@
+"""One equation with its data: evidence, posterior, predictions, exports."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pmsr.data import Data, check_X
+from pmsr.equation.expression import Equation, latex_name
+from pmsr.equation.mathml import to_mathml
+from pmsr.equation.notation import latex_lines, latex_with_numbers, plus_minus, python_source
+from pmsr.equation.program import evaluate
+from pmsr.evidence.evidence import Evidence, fit_equation, seed_for
+from pmsr.evidence.model import build_model
+from pmsr.evidence.posterior import MAX_POINTWISE, Draws, draw_posterior, to_arviz
+from pmsr.evidence.prediction import Component, check_level, describe_undefined, predict_mixture
+from pmsr.magnitude import mean_and_deviation
+from pmsr.result.doubts import (
+    doubt_evidence,
+    doubt_interpolation,
+    doubt_noise,
+    doubt_number_of_points,
+    doubt_range,
+    warn,
+)
+from pmsr.settings import Settings
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from arviz import InferenceData
+
+Floats = NDArray[np.float64]
+Kind = Literal["prediction", "credible"]
+
+
+# X is Any as in `data`: what users hand over is recognised by what it can do.
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedEquation:
+    r"""An equation, the data that it explains, and all that follows from both.
+
+    The posterior is sampled when it is first needed, always to the same draws.
+
+    Parameters
+    ----------
+    equation
+        The equation.
+    evidence
+        How well the data support it.
+    data
+        The data, with the equation's variables in its order.
+    settings
+        Options of the evidence, which the posterior shares.
+    random_seed
+        Seed of the posterior.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> from pmsr.result.comparison import weigh_equations
+    >>> root = weigh_equations(["c0*sqrt(H)"], *load_galileo("shelf"), random_seed=1).best
+    >>> root.latex(), root.theta.round(2)
+    ('D = c_{0} \\sqrt{H}', array([47.09]))
+    >>> root.predict([900.0]).round(-1)
+    array([1410.])
+    """
+
+    equation: Equation
+    evidence: Evidence
+    data: Data
+    settings: Settings
+    random_seed: int
+
+    @property
+    def target(self) -> str:
+        """Name of what the equation explains."""
+        return self.data.target
+
+    @cached_property
+    def draws(self) -> Draws:
+        """Draws from the posterior, as arrays.
+
+        Raises
+        ------
+        ValueError
+            If the equation has no posterior on these data.
+        """
+        sample = draw_posterior(self.equation, self.data, self._settings, self._seed())
+        if sample.held or not np.isfinite(self.evidence.theta).all():
+            return sample
+        # One best fit: the evidence's.
+        return replace(sample, theta_map=self.evidence.theta)
+
+    @cached_property
+    def posterior(self) -> "InferenceData | xr.DataTree":
+        """The posterior as ArviZ data, with the groups of :func:`pmsr.sample_posterior`.
+
+        Of many observations, the groups with a number for each of them and each draw are left out.
+        """
+        whole = self.draws.sigma.size * len(self.data.y) <= MAX_POINTWISE
+        seed = self._seed() if whole else None
+        return to_arviz(self.equation, self.data, self._settings, self.draws, seed)
+
+    @property
+    def compact_posterior(self) -> "InferenceData | xr.DataTree":
+        """The posterior without the groups that hold a number for each observation and draw.
+
+        They follow from the rest, and are thousands of times as large: `posterior` has them.
+        """
+        return to_arviz(self.equation, self.data, self._settings, self.draws, None)
+
+    @property
+    def _settings(self) -> Settings:
+        gamma = self.evidence.gamma
+        return replace(self.settings, gamma=gamma) if np.isfinite(gamma) else self.settings
+
+    def _seed(self) -> np.random.SeedSequence:
+        return seed_for(self.equation.key, self.random_seed)
+
+    @property
+    def theta(self) -> Floats:
+        """The best fit, in the order of the equation's parameters."""
+        finite = np.isfinite(self.evidence.theta).all()
+        return self.evidence.theta if finite else self.draws.theta_map
+
+    @property
+    def residuals(self) -> Floats:
+        """What the best fit leaves unexplained, of shape (N,)."""
+        values = evaluate(self.equation.program, self.theta[None, :], self.data.X)[0]
+        return np.asarray(self.data.y - values)
+
+    def estimates(self, level: float = 0.95) -> pd.DataFrame:
+        """Return the parameters and the noise level, with their uncertainty.
+
+        Parameters
+        ----------
+        level
+            Probability of the credible intervals.
+
+        Returns
+        -------
+        DataFrame
+            One row for each parameter and for ``sigma``: ``best_fit`` (for sigma the root mean
+            squared error), posterior ``mean`` and ``sd``, ``low`` and ``high`` of the credible
+            interval. A parameter that the data do not determine is held, with an ``sd`` of zero.
+        """
+        level = check_level(level)
+        values = np.column_stack([self.draws.flat_theta, self.draws.flat_sigma])
+        tails = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
+        mean, deviation = mean_and_deviation(values)
+        table = pd.DataFrame(
+            {
+                "best_fit": [*self.draws.theta_map, self.evidence.rmse],
+                "mean": mean,
+                "sd": deviation,
+                "low": tails[0],
+                "high": tails[1],
+            },
+            index=pd.Index([*self.equation.parameters, "sigma"], name="parameter"),
+        )
+        table.attrs["level"] = level
+        return table
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predict new observations.
+
+        Parameters
+        ----------
+        X
+            Values of the variables: a table with their names among its columns, or an array with
+            their columns in order.
+        return_std
+            Whether to return the standard deviation too.
+
+        Returns
+        -------
+        ndarray, or tuple of two
+            The posterior mean, of shape (n,), and the standard deviation of a new observation.
+            Both are NaN where the equation is not finite for half of the draws or more.
+        """
+        mean, std = self._predict(X, None)
+        return (mean, std) if return_std else mean
+
+    def predict_interval(self, X: Any, level: float = 0.95, kind: Kind = "prediction") -> Floats:
+        """Return where new observations, or the curve itself, lie.
+
+        Parameters
+        ----------
+        X
+            As in `predict`.
+        level
+            Probability of the intervals, which leave out the same probability on either side.
+        kind
+            ``"prediction"`` for a new observation (parameters and noise), ``"credible"`` for the
+            curve (parameters only).
+
+        Returns
+        -------
+        ndarray
+            Lower and upper ends, of shape (n, 2).
+        """
+        rows = interval_rows(kind)
+        return np.ascontiguousarray(self._predict(X, check_level(level))[rows].T)
+
+    def _predict(self, X: Any, level: float | None) -> Floats:
+        points = check_X(X, self.equation.variables, others=True)
+        summary, undefined = predict_mixture([self.component(points)], level)
+        warn(doubt_range(self.data, points, self.used))
+        if undefined.any():
+            warn([describe_undefined(undefined)])
+        return summary
+
+    def component(self, points: Floats, probability: float = 1.0) -> Component:
+        """Return what :func:`pmsr.evidence.prediction.predict_mixture` wants to know."""
+        draws = self.draws
+        program = self.equation.program
+        return Component(program, draws.flat_theta, draws.flat_sigma, points, probability)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The variables that occur in the equation."""
+        symbols = {symbol.name for symbol in self.equation.expression.free_symbols}
+        return tuple(name for name in self.equation.variables if name in symbols)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Reasons to doubt this equation, in words; empty if there are none."""
+        doubts = doubt_evidence(self.equation.text, self.evidence)
+        if self.evidence.failure is not None:
+            return doubts
+        y, residuals, p = self.data.y, self.residuals, len(self.equation.parameters)
+        # What interpolates has too few points, too: the stronger word is enough.
+        doubts += doubt_interpolation(residuals, y, p) or doubt_number_of_points(len(y), p)
+        doubts += doubt_noise(residuals, y)
+        try:
+            return doubts + list(self.draws.reasons)
+        except ValueError as error:  # weighed, but not sampled
+            return [*doubts, str(error)]
+
+    # Any: a pymc.Model, which this layer does not import.
+    def to_pymc(self) -> Any:
+        """Return the equation as a plain PyMC model, its parameters flat where the evidence has it.
+
+        See :func:`pmsr.build_model`.
+        """
+        arguments = self.equation, self.data.X, self.data.y
+        region = None
+        if self.equation.parameters:
+            target = fit_equation(*arguments, settings=self._settings, random_seed=self.random_seed)
+            region = target.region
+        return build_model(*arguments, settings=self._settings, region=region)
+
+    def to_callable(self) -> Callable[..., Floats]:
+        """Return a function of the variables, in their order, that computes the best fit.
+
+        Examples
+        --------
+        >>> from pmsr.data import load_galileo
+        >>> from pmsr.result.comparison import weigh_equations
+        >>> root = weigh_equations(["c0*sqrt(H)"], *load_galileo("shelf"), random_seed=1).best
+        >>> root.to_callable()([400.0, 900.0]).round(1)
+        array([ 941.7, 1412.6])
+        """
+        return BestFit(self.equation, self.theta)
+
+    def to_python(self) -> str:
+        """Return Python source, with NumPy only, of a function that computes the best fit."""
+        return python_source(self.equation, self.theta, self.target)
+
+    def latex(self, *, estimates: bool = False) -> str:
+        """Return LaTeX without dollar signs: target = equation.
+
+        Parameters
+        ----------
+        estimates
+            Whether rounded numbers, those of the best fit, take the place of the parameters.
+        """
+        equation = self.equation
+        right = latex_with_numbers(equation, self.theta) if estimates else equation.latex
+        return f"{latex_name(self.target)} = {right}"
+
+    def _written_estimates(self) -> dict[str, str]:
+        """Return mean ± standard deviation of every parameter; nothing without a posterior."""
+        try:
+            table = self.estimates()
+        except ValueError:
+            return {}
+        return {
+            str(name): plus_minus(mean, sd)
+            for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True)
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{name} = {text}" for name, text in self._written_estimates().items()]
+        return "\n  ".join([f"{self.target} = {self.equation}", *lines])
+
+    def __repr__(self) -> str:
+        return f"FittedEquation({self.equation.text!r}, log_q={self.evidence.log_q:.2f})"
+
+    def _repr_latex_(self) -> str:
+        return latex_lines(self.target, self.equation, self._written_estimates())
+
+    def _repr_html_(self) -> str:
+        evidence = self.evidence
+        rows = [(name, text) for name, text in self._written_estimates().items()]
+        rows += [("log q", f"{evidence.log_q:.2f} ± {evidence.log_q_se:.2f}")]
+        rows += [("RMSE", f"{evidence.rmse:.4g}")]
+        if evidence.failure is not None:
+            rows += [("failure", evidence.failure)]
+        cells = "".join(f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
+        math = to_mathml(self.equation, self.target, display=True)
+        return f"<div>{math}<table>{cells}</table></div>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # ArviZ's data are made of the draws again.
+        return {name: value for name, value in self.__dict__.items() if name != "posterior"}
+
+
+class BestFit:
+    """An equation with numbers for its parameters: a function that can be pickled."""
+
+    def __init__(self, equation: Equation, theta: Floats) -> None:
+        self.equation, self.theta = equation, theta
+
+    def __call__(self, *columns: Any) -> Floats:
+        """Compute the equation for arrays of its variables, which are broadcast."""
+        names = self.equation.variables
+        if len(columns) != len(names):
+            raise TypeError(
+                f"{self.equation.text!r} is a function of {len(names)} variables "
+                f"({', '.join(names)}), got {len(columns)}."
+            )
+        arrays = np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in columns))
+        X = np.column_stack([array.ravel() for array in arrays])
+        values = evaluate(self.equation.program, self.theta[None, :], X)[0]
+        return values.reshape(arrays[0].shape)
+
+
+def interval_rows(kind: str) -> slice:
+    """Return the rows of a summary that hold an interval's ends."""
+    if kind not in ("prediction", "credible"):
+        raise ValueError(f"Unknown kind {kind!r}. Available: prediction, credible.")
+    return slice(4, 6) if kind == "prediction" else slice(2, 4)

@@ -1,0 +1,663 @@
+"""Equations with their evidence, ranked: the table, averages over them, save and load."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pmsr.data import Data, check_X
+from pmsr.equation.canonical import parameter_names
+from pmsr.equation.expression import Equation
+from pmsr.equation.mathml import to_mathml
+from pmsr.equation.program import evaluate
+from pmsr.evidence.evidence import Evidence, constant_log_q, seed_for, weigh
+from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
+from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
+from pmsr.result.doubts import (
+    doubt_chance,
+    doubt_columns,
+    doubt_prior,
+    doubt_range,
+    doubt_winner,
+    warn,
+)
+from pmsr.result.fitted import FittedEquation, Kind, interval_rows
+from pmsr.result.storage import (
+    damaged,
+    read_data,
+    read_draws,
+    read_evidence,
+    read_folder,
+    record_draws,
+    record_evidence,
+    write_folder,
+)
+from pmsr.search.evolution import Evolution
+from pmsr.search.genome import constant_equation
+from pmsr.search.selection import group_alike, model_probabilities, pareto_front
+from pmsr.settings import FINALIST, Search, Settings
+
+Floats = NDArray[np.float64]
+
+STORED = 1e-3  # probability above which an equation's posterior is saved
+NEGLIGIBLE = 1e-6  # probability below which an equation is left out of averages
+LIBRARIES = ("pmsr", "pymc", "pytensor", "arviz", "sympy", "numpy", "scipy")
+ALIKE = 1e-3  # of the root mean squared error: best fits that differ by less are the same curve
+N_SHOWN = 10  # equations in the table of a notebook
+
+
+# X and y are Any as in `data`: what users hand over is recognised by what it can do.
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """What a search or a comparison has found.
+
+    Parameters
+    ----------
+    equations
+        The distinct equations with their evidence, best first.
+    names
+        A name for each of them, or None.
+    data
+        What they explain.
+    settings, search
+        Options of the evidence and of the search; a comparison has no search.
+    random_seed
+        Seed of the run, and of the posteriors.
+    chosen
+        Place of the equation that is shown and predicts.
+    history
+        One record for each generation.
+    n_candidates, n_failed
+        Number of distinct equations that were seen, and how many of them could not be weighed;
+        None if unknown.
+    stopped
+        Why the search ended.
+    versions
+        Of pmsr and of the libraries that it was made with.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo
+    >>> from pmsr.result.comparison import weigh_equations
+    >>> result = weigh_equations(["c0*H", "c0*sqrt(H)"], *load_galileo("shelf"), random_seed=1)
+    >>> result.best
+    FittedEquation('c0*sqrt(H)', log_q=-13.13)
+    >>> result.table["probability"].round(2).to_dict()
+    {'c0*sqrt(H)': 1.0, 'c0*H': 0.0}
+    """
+
+    equations: tuple[FittedEquation, ...]
+    names: tuple[str, ...] | None
+    data: Data
+    settings: Settings
+    search: Search | None
+    random_seed: int
+    chosen: int = 0
+    history: tuple[dict[str, Any], ...] = ()
+    n_candidates: int = 0
+    n_failed: int | None = None
+    stopped: str = ""
+    versions: Mapping[str, str] | None = None
+
+    @property
+    def best(self) -> FittedEquation:
+        """The equation that was chosen."""
+        return self.equations[self.chosen]
+
+    def __getitem__(self, which: int | str) -> FittedEquation:
+        """Return an equation by its place in the table, or by its name."""
+        return self.equations[self._place(which)]
+
+    def __len__(self) -> int:
+        return len(self.equations)
+
+    def select(self, which: int | str) -> "Result":
+        """Return the result with another equation as the best.
+
+        Parameters
+        ----------
+        which
+            Its place in the table, counted from 0, its name, or the equation in any spelling.
+        """
+        return replace(self, chosen=self._place(which))
+
+    def _place(self, which: int | str) -> int:
+        if isinstance(which, int | np.integer) and not isinstance(which, bool):
+            if not 0 <= which < len(self):
+                raise ValueError(f"There are {len(self)} equations, from 0 on, got {which}.")
+            return int(which)
+        texts = [fitted.equation.text for fitted in self.equations]
+        for known in (list(self.names or ()), texts):
+            if which in known:
+                return known.index(str(which))
+        try:
+            key = Equation(str(which), self.data.names).key
+            return [fitted.equation.key for fitted in self.equations].index(key)
+        except ValueError:  # not an equation, or not one of these
+            raise ValueError(
+                f"There is no equation {which!r}. Available: {', '.join(texts)}."
+            ) from None
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """Posterior probabilities of the equations, of shape (n,); NaN without evidence."""
+        log_q = [fitted.evidence.log_q for fitted in self.equations]
+        return model_probabilities(log_q, [fitted.equation.key for fitted in self.equations])
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        r"""The equations in a table.
+
+        Best first, failures last, under their names or numbers, with the columns
+
+        - ``equation``: as it was written;
+        - ``log_q``, ``log_q_se``: log normalized marginal likelihood of Eq. (5) and its
+          Monte-Carlo standard error; -inf after a failure, NaN if it was not computed;
+        - ``difference``: ``log_q`` minus that of the best, in nats;
+        - ``probability``: posterior probability of the equation if, beforehand, all in the table
+          were equally likely, Eq. (4). Spellings of the same equation share its probability;
+        - ``bayes_factor``: fractional Bayes factor of the best against this one, how many times
+          better the data support the best;
+        - ``parameters``: how many;
+        - ``complexity``: number of nodes of the equation's graph;
+        - ``rmse``: root mean squared error of the best fit;
+        - ``prior_sensitivity``: by how many nats ``log_q`` would change if the bounds of the
+          prior were halved. Differences that are smaller are not evidence;
+        - ``failure``: None, or why there is no evidence;
+        - ``latex``: the equation in LaTeX.
+
+        ``attrs`` hold ``gamma`` and ``sigma_bounds``.
+        """
+        table = make_table(
+            [fitted.equation for fitted in self.equations],
+            [fitted.evidence for fitted in self.equations],
+        )
+        if self.names is not None:
+            table.index = pd.Index(list(self.names), name="name")
+        return table
+
+    @property
+    def pareto_front(self) -> pd.DataFrame:
+        """The rows of the table that no other equation beats in both score and complexity.
+
+        The score is ``log_q``, or ``rmse`` after a conventional search. Simplest first.
+        """
+        conventional = self.search is not None and self.search.fitness == "rmse"
+        score = -self.table["rmse"] if conventional else self.table["log_q"]
+        return self.table.iloc[pareto_front(score.to_list(), self.table["complexity"].to_list())]
+
+    def estimates(self, level: float = 0.95) -> pd.DataFrame:
+        """Return the parameters of all equations with their uncertainty.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`FittedEquation.estimates`, under the equation's name or number and the
+            parameter. Equations without a posterior are left out.
+        """
+        tables = {}
+        for name, fitted in zip(self.table.index, self.equations, strict=True):
+            if fitted.evidence.failure is None:
+                tables[name] = fitted.estimates(level)
+        if not tables:
+            raise ValueError("No equation could be weighed. The column failure says why.")
+        return pd.concat(tables, names=["equation", "parameter"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """Reasons to doubt the result, in words; empty if there are none."""
+        texts = [fitted.equation.text for fitted in self.equations]
+        groups = self._alike()
+        pooled = [float(sum(self.probabilities[groups.get(k, [])])) for k in range(len(self))]
+        is_pooled = any(len(alike) > 1 for alike in groups.values())
+        doubts = doubt_chance(self.best.equation.text, self._lead(), self.n_candidates)
+        undecided = doubt_winner(texts, pooled, self.chosen, is_pooled=is_pooled)
+        doubts += undecided or doubt_prior(
+            self.best.equation.text, self.best.evidence.prior_sensitivity, self._leads(groups)
+        )
+        used, constant = self.best.used, self.data.constant
+        if self.search is None:
+            # In a comparison the user says what an equation depends on.
+            constant = {name: value for name, value in constant.items() if name in used}
+        return doubts + doubt_columns(constant, used) + self.best.warnings
+
+    def _lead(self) -> float:
+        """Nats by which the best is ahead of every constant; NaN if it is one, or not weighed."""
+        best = self.best
+        if not np.isfinite(best.evidence.log_q) or not best.used:
+            return float("nan")
+        # c0 need not be among the equations: its log q is known in closed form.
+        settings = replace(self.settings, gamma=best.evidence.gamma)
+        constants = [constant_log_q(self.data.y.tobytes(), settings)]
+        constants += [one.evidence.log_q for one in self.equations if not one.used]
+        return best.evidence.log_q - float(np.nanmax(constants))
+
+    def _leads(self, groups: Mapping[int, Sequence[int]]) -> dict[str, float]:
+        """Nats by which the best is ahead of each other curve, and of a constant."""
+        log_q = self.best.evidence.log_q
+        others = [self.equations[k] for k in groups if k != self.chosen]
+        leads = {one.equation.text: log_q - one.evidence.log_q for one in others}
+        [constant] = parameter_names(1, self.data.names)
+        return {constant: self._lead()} | leads
+
+    def _alike(self) -> dict[int, list[int]]:
+        """Return the equations that are the same curve, by the most probable of them."""
+        order = np.argsort(-self.probabilities, kind="stable").tolist()
+        order.remove(self.chosen)
+        return _group_curves(self.equations, [self.chosen, *order])
+
+    def predict(self, X: Any, return_std: bool = False, average: bool = False) -> Any:
+        """Predict new observations, with the best equation or with all.
+
+        Parameters
+        ----------
+        X
+            Values of the variables: a table with their names as columns, or an array with their
+            columns in order.
+        return_std
+            Whether to return the standard deviation too.
+        average
+            Whether to average over all equations, weighted by their probabilities. Those with a
+            probability below one in a million are left out.
+
+        Returns
+        -------
+        ndarray, or tuple of two
+            The mean, of shape (n,), and the standard deviation of a new observation.
+        """
+        mean, std = self._predict(X, None, average)
+        return (mean, std) if return_std else mean
+
+    def predict_interval(
+        self, X: Any, level: float = 0.95, kind: Kind = "prediction", average: bool = False
+    ) -> Floats:
+        """Return where new observations, or the curve itself, lie.
+
+        Parameters
+        ----------
+        X, average
+            As in `predict`. The interval of an average is that of the mixture of posteriors.
+        level
+            Probability of the intervals, which leave out the same probability on either side.
+        kind
+            ``"prediction"`` for a new observation (parameters and noise), ``"credible"`` for the
+            curve (parameters only).
+
+        Returns
+        -------
+        ndarray
+            Lower and upper ends, of shape (n, 2).
+        """
+        rows = interval_rows(kind)
+        return np.ascontiguousarray(self._predict(X, check_level(level), average)[rows].T)
+
+    def predict_table(self, X: Any, level: float = 0.95, average: bool = False) -> pd.DataFrame:
+        """Return everything about new observations at once.
+
+        Returns
+        -------
+        DataFrame
+            The columns of :func:`pmsr.predict`; an average has no ``map``.
+        """
+        level = check_level(level)
+        names = ["mean", "std", "credible_low", "credible_high"]
+        names += ["prediction_low", "prediction_high"]
+        table = pd.DataFrame(self._predict(X, level, average).T, columns=names)
+        if not average:
+            points = check_X(X, self.data.names, others=True)
+            columns = self._columns(self.best, points).T
+            table.insert(2, "map", self.best.to_callable()(*columns))
+        if isinstance(X, pd.DataFrame | pd.Series):
+            table.index = X.index
+        table.attrs["level"] = level
+        return table
+
+    def _predict(self, X: Any, level: float | None, average: bool) -> Floats:
+        points = check_X(X, self.data.names, others=True)
+        chosen = self._averaged() if average else {self.chosen: 1.0}
+        fitted = {self.equations[place]: share for place, share in chosen.items()}
+        components = [one.component(self._columns(one, points), p) for one, p in fitted.items()]
+        summary, undefined = predict_mixture(components, level)
+        used = {name for one in fitted for name in one.used}
+        warn(doubt_range(self.data, points, sorted(used)))
+        if undefined.any():
+            warn([describe_undefined(undefined)])
+        return summary
+
+    def _columns(self, fitted: FittedEquation, points: Floats) -> Floats:
+        places = [self.data.names.index(name) for name in fitted.equation.variables]
+        return np.ascontiguousarray(points[:, places])
+
+    def _averaged(self) -> dict[int, float]:
+        """Return the equations that count, with their probabilities."""
+        shares = {
+            place: float(share)
+            for place, share in enumerate(self.probabilities)
+            if share >= NEGLIGIBLE
+        }
+        if not shares:
+            raise ValueError(
+                "There are no probabilities to average with: no equation has been weighed. "
+                'Use average=False, or search with fitness="evidence".'
+            )
+        return shares
+
+    def save(
+        self,
+        path: str | Path,
+        extra: Mapping[str, Any] | None = None,
+        *,
+        others: bool = False,
+    ) -> None:
+        """Save the result, with the posteriors of the equations that count, to a folder.
+
+        Parameters
+        ----------
+        path
+            The folder, made if need be. An older result in it is replaced.
+        extra
+            What else the header is to hold, for JSON.
+        others
+            Whether the folder may hold other files at first.
+
+        Notes
+        -----
+        Equations with a probability of less than one in a thousand, the best and the first
+        excepted, are sampled again when their posterior is first asked for after loading.
+
+        See Also
+        --------
+        load_result
+        """
+        header, arrays = _encode(self)
+        write_folder(path, {**header, **(extra or {})}, arrays, others=others)
+
+    def __repr__(self) -> str:
+        return f"Result({len(self)} equations, best: {str(self.best.equation)!r})"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for row, fitted in zip(self.table.head(N_SHOWN).itertuples(), self.equations, strict=False):
+            numbers = (f"{row.log_q:.2f}", f"{row.probability:.3f}", str(row.complexity))
+            cells = [
+                escape(str(row.Index)),
+                to_mathml(fitted.equation),
+                *numbers,
+                f"{row.rmse:.4g}",
+            ]
+            rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        titles = ("", "equation", "log q", "probability", "complexity", "RMSE")
+        head = "<tr>" + "".join(f"<th>{title}</th>" for title in titles) + "</tr>"
+        return f"<div>{self.best._repr_html_()}<table>{head}{''.join(rows)}</table></div>"
+
+    def _repr_latex_(self) -> str:
+        return self.best._repr_latex_()
+
+
+def make_table(equations: Sequence[Equation], evidences: Sequence[Evidence]) -> pd.DataFrame:
+    """Arrange equations and their evidence as in :attr:`Result.table`, in their order."""
+    log_q = np.array([evidence.log_q for evidence in evidences])
+    known = log_q[np.isfinite(log_q)]
+    # If all failed, all are infinitely far from an equation that could be weighed.
+    difference = log_q - (known.max() if len(known) else 0.0)
+    with np.errstate(over="ignore"):
+        bayes_factor = np.exp(-difference)
+    table = pd.DataFrame(
+        {
+            "equation": [equation.text for equation in equations],
+            "log_q": log_q,
+            "log_q_se": [evidence.log_q_se for evidence in evidences],
+            "difference": difference,
+            "probability": model_probabilities(
+                log_q.tolist(), [equation.key for equation in equations]
+            ),
+            "bayes_factor": bayes_factor,
+            "parameters": [len(equation.parameters) for equation in equations],
+            "complexity": [equation.complexity for equation in equations],
+            "rmse": [evidence.rmse for evidence in evidences],
+            "prior_sensitivity": [evidence.prior_sensitivity for evidence in evidences],
+        }
+    )
+    # Of dtype object: a column of strings would turn None into NaN.
+    table["failure"] = pd.Series([evidence.failure for evidence in evidences], dtype=object)
+    table["latex"] = [equation.latex for equation in equations]
+    table.attrs["gamma"] = evidences[0].gamma
+    table.attrs["sigma_bounds"] = evidences[0].sigma_bounds
+    return table
+
+
+def from_evolution(
+    found: Evolution,
+    data: Data,
+    *,
+    search: Search,
+    settings: Settings,
+    random_seed: int,
+    parsimonious: bool = True,
+) -> Result:
+    """Make a result of what a search has found.
+
+    Parameters
+    ----------
+    found
+        The search's result.
+    data, search, settings, random_seed
+        What it was called with.
+    parsimonious
+        Whether the search's winner is chosen, the simplest equation close to the best, or the
+        best itself. After a conventional search it is always the one with the least error.
+
+    Returns
+    -------
+    Result
+        Ranked by ``log_q``, or by ``rmse`` after a conventional search.
+    """
+    thorough = replace(
+        settings,
+        n_draws=max(settings.n_draws, FINALIST.n_draws // 4),
+        n_multistarts=max(settings.n_multistarts, FINALIST.n_multistarts),
+        thorough=True,
+    )
+    distinct: dict[str, tuple[Equation, Evidence]] = {}
+    for equation, evidence in found.finalists:
+        distinct.setdefault(equation.key, (equation, evidence))
+    if not any(np.isfinite(evidence.rmse) for _, evidence in distinct.values()):
+        # A constant can always be weighed.
+        constant = constant_equation(data.names)
+        seed = seed_for(constant.key, random_seed)
+        distinct[constant.key] = constant, weigh(constant.program, data, thorough, seed)
+    conventional = search.fitness == "rmse"
+
+    def rank(pair: tuple[Equation, Evidence]) -> tuple[float, int]:
+        equation, evidence = pair
+        score = -evidence.rmse if conventional else np.nan_to_num(evidence.log_q, nan=-np.inf)
+        return -score, equation.complexity
+
+    pairs = sorted(distinct.values(), key=rank)
+    # The search leaves out what does not vary; one copy of the rest is enough for all.
+    selected = {names: data.select(names) for names in {e.variables for e, _ in pairs}}
+    fitted = [
+        FittedEquation(
+            _readable(equation), evidence, selected[equation.variables], thorough, random_seed
+        )
+        for equation, evidence in pairs
+    ]
+    winner = fitted[0]
+    if parsimonious and not conventional and np.isfinite(winner.evidence.log_q):
+        # Without a winner, only the constant could be weighed.
+        with suppress(ValueError):
+            key = found.winner.key
+            winner = next(one for one in fitted if one.equation.key == key)
+    return Result(
+        equations=tuple(fitted),
+        names=None,
+        data=data,
+        settings=thorough,
+        search=search,
+        random_seed=random_seed,
+        chosen=fitted.index(winner),
+        history=tuple({name: _plain(value) for name, value in r.items()} for r in found.history),
+        n_candidates=found.n_candidates,
+        n_failed=found.n_failed,
+        stopped=found.stopped,
+        versions=library_versions(),
+    )
+
+
+def _group_curves(
+    equations: Sequence[FittedEquation], order: Sequence[int]
+) -> dict[int, list[int]]:
+    """Group equations whose best fits are the same curve; no measurement tells them apart."""
+    y = equations[0].data.y
+    scale = float(np.max(np.abs(y)))
+    curves = np.empty((len(equations), 2 * len(y) - 1))
+    for place, fitted in enumerate(equations):
+        if fitted.evidence.failure is None:
+            X = fitted.data.X
+            # Between the points, too: curves that interpolate the same points may differ there.
+            points = np.vstack([X, 0.5 * (X[1:] + X[:-1])])
+            values = evaluate(fitted.equation.program, fitted.theta[None, :], points)[0]
+            curves[place] = np.where(np.isfinite(values), values, np.nan)
+        else:
+            curves[place] = -scale * (2 + place)  # like no other
+    rmse = min(fitted.evidence.rmse for fitted in equations)
+    tolerance = 1e-9 * scale + (ALIKE * rmse if np.isfinite(rmse) else 0.0)
+    return group_alike(curves, order, tolerance)
+
+
+def load_result(path: str | Path) -> Result:
+    """Load a result that was saved to a folder.
+
+    Raises
+    ------
+    ValueError
+        If the folder is not a saved result, is damaged, or was tampered with. Nothing in it is
+        executed.
+    """
+    return decode_result(path, *read_folder(path))
+
+
+def decode_result(
+    path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> Result:
+    """Make a result of what a folder holds; errors say that ``path`` is damaged."""
+    try:
+        return _decode(header, arrays)
+    except BROKEN as error:
+        raise damaged(path, error) from None
+
+
+def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Result:
+    data = read_data(header["data"], arrays)
+    settings = Settings(**header["settings"])
+    search = None if header["search"] is None else Search(**header["search"])
+    seed = as_seed(header["random_seed"])
+    conventional = search is not None and search.fitness == "rmse"
+    equations = []
+    for place, record in enumerate(as_list(header["equations"])):
+        variables, parameters = as_list(record["variables"]), as_list(record["parameters"])
+        equation = Equation(as_text(record["text"]), variables, parameters)
+        p, n = len(equation.parameters), len(data.y)
+        evidence = read_evidence(record["evidence"], p, n, conventional=conventional)
+        fitted = FittedEquation(equation, evidence, data.select(equation.variables), settings, seed)
+        if record["posterior"] is not None:
+            # The draws, which were made in another process, take the place of the cached property.
+            fitted.__dict__["draws"] = read_draws(
+                record["posterior"], f"{place}.", arrays, equation.parameters, evidence.gamma
+            )
+        equations.append(fitted)
+    _check_alike([fitted.evidence for fitted in equations])
+    names = header["names"]
+    n_failed = header.get("n_failed")
+    result = Result(
+        equations=tuple(equations),
+        names=None if names is None else tuple(map(as_text, as_list(names))),
+        data=data,
+        settings=settings,
+        search=search,
+        random_seed=seed,
+        chosen=as_count(header["chosen"]),
+        history=tuple(as_history(header["history"])),
+        n_candidates=as_count(header["n_candidates"]),
+        n_failed=None if n_failed is None else as_count(n_failed),
+        stopped=as_text(header["stopped"]),
+        versions={name: as_text(value) for name, value in header["versions"].items()},
+    )
+    if result.names is not None and len(set(result.names)) != len(result):
+        raise ValueError(f"{len(result)} equations have the names {', '.join(result.names)}")
+    if result.chosen >= len(result):
+        raise ValueError(f"equation {result.chosen} of {len(result)} is chosen")
+    if result.n_failed is not None and result.n_failed > result.n_candidates:
+        raise ValueError(f"{result.n_failed} of {result.n_candidates} equations failed")
+    return result
+
+
+def _check_alike(evidences: Sequence[Evidence]) -> None:
+    """Refuse evidence that cannot be compared: with several fractions, or several bounds."""
+    gammas = {evidence.gamma for evidence in evidences if np.isfinite(evidence.gamma)}
+    bounds = {evidence.sigma_bounds for evidence in evidences}
+    if len(gammas) > 1 or len(bounds) > 1:
+        raise ValueError("its equations were weighed with different fractions or bounds")
+
+
+def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header and the arrays of a saved result."""
+    arrays: dict[str, NDArray[Any]] = {"X": result.data.X, "y": result.data.y}
+    equations = []
+    for place, fitted in enumerate(result.equations):
+        posterior = None
+        if place in (0, result.chosen) or result.probabilities[place] > STORED:
+            # One that cannot be sampled has no posterior after loading, either.
+            with suppress(ValueError):
+                posterior, more = record_draws(fitted.draws, f"{place}.")
+                arrays |= more
+        equation = fitted.equation
+        equations.append(
+            {
+                "text": equation.text,
+                "variables": equation.variables,
+                "parameters": equation.parameters,
+                "evidence": record_evidence(fitted.evidence),
+                "posterior": posterior,
+            }
+        )
+    header = {
+        "data": {"names": result.data.names, "target": result.data.target},
+        "settings": asdict(result.settings),
+        "search": None if result.search is None else asdict(result.search),
+        "random_seed": result.random_seed,
+        "names": result.names,
+        "chosen": result.chosen,
+        "n_candidates": result.n_candidates,
+        "n_failed": result.n_failed,
+        "stopped": result.stopped,
+        "versions": dict(result.versions or {}),
+        "equations": equations,
+        "history": result.history,
+    }
+    return header, arrays
+
+
+def _readable(equation: Equation) -> Equation:
+    """Return an equation whose text is without needless backquotes."""
+    readable = Equation(str(equation), equation.variables, equation.parameters)
+    same = readable.expression == equation.expression
+    return readable if same and readable.parameters == equation.parameters else equation
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of the history as JSON knows it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of pmsr and of the libraries that decide its numbers."""
+    return {name: version(name) for name in LIBRARIES}

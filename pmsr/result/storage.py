@@ -1,0 +1,292 @@
+"""A result on disk: a folder with a JSON file and an npz file of plain arrays, never pickled."""
+
+import io
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pmsr.data import Data, make_data
+from pmsr.evidence.evidence import Evidence
+from pmsr.evidence.posterior import CHAIN_STATS, STAGE_STATS, Draws
+from pmsr.files import (
+    BROKEN,
+    as_count,
+    as_list,
+    as_number,
+    as_text,
+    read_arrays,
+    reason,
+    remove_parts,
+    write_file,
+)
+
+FORMAT = 1
+KIND = "pmsr result"
+HEADER = "result.json"
+ARRAYS = re.compile(r"arrays-([0-9a-f]{32})\.npz")
+_OURS = re.compile(f"{re.escape(HEADER)}|{ARRAYS.pattern}")
+
+
+# Any: values of JSON.
+def write_folder(
+    path: str | Path,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    others: bool = False,
+) -> None:
+    """Write a header and arrays; a crash in the middle leaves what was there before.
+
+    Parameters
+    ----------
+    path
+        The folder, made if need be. Other files in it are left alone.
+    header
+        What JSON can hold, NaN and infinities included.
+    arrays
+        Arrays of floats by name.
+    others
+        Whether the folder may hold other files at first.
+
+    Raises
+    ------
+    ValueError
+        If the path is a file, or a folder with something else in it.
+
+    Notes
+    -----
+    The arrays go into a file named after their digest, and the header, which names that file,
+    takes the place of the old one in a single step; only then are older arrays removed.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{path} is a file. Results are saved in a folder: choose another name.")
+    if path.is_dir():
+        remove_parts(path, _OURS)
+    is_new = path.is_dir() and not others and not (path / HEADER).exists()
+    # Arrays without a header are what a process left that was killed before it wrote one.
+    if is_new and not all(ARRAYS.fullmatch(file.name) for file in path.iterdir()):
+        raise ValueError(
+            f"{path} holds other files and no saved result. Choose a new or an empty folder."
+        )
+    path.mkdir(parents=True, exist_ok=True)
+    buffer = io.BytesIO()
+    # Any: NumPy's stubs take the names of arrays for options.
+    contents: Any = {
+        name: np.ascontiguousarray(values, dtype=np.float64) for name, values in arrays.items()
+    }
+    np.savez(buffer, **contents)
+    name = f"arrays-{_digest(buffer.getvalue())}.npz"
+    is_known = (path / name).exists()
+    write_file(path / name, buffer.getvalue())
+    whole = {"kind": KIND, "format": FORMAT, "arrays": name, **header}
+    try:
+        write_file(path / HEADER, json.dumps(whole, indent=1, ensure_ascii=False).encode())
+    except BaseException:
+        # Nothing refers to the new arrays; perhaps they are what has filled the disk.
+        if not is_known:
+            (path / name).unlink(missing_ok=True)
+        raise
+    for old in path.iterdir():
+        if ARRAYS.fullmatch(old.name) and old.name != name:
+            old.unlink()
+
+
+def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
+    """Read what `write_folder` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the folder is not a saved result, is damaged, or has another format. Nothing in the
+        files is executed, and nothing outside the folder is read.
+    """
+    path = Path(path)
+    if not (path / HEADER).is_file():
+        raise ValueError(
+            f"{path} is not a saved result: it has no {HEADER}. Give the folder that save() made."
+        )
+    try:
+        header = json.loads((path / HEADER).read_bytes())
+        if not isinstance(header, dict) or header.get("kind") != KIND:
+            raise ValueError(f'{HEADER} does not say "kind": "{KIND}"')
+        found = header.get("format")
+    except BROKEN as error:
+        raise damaged(path, error) from None
+    if found != FORMAT:
+        raise ValueError(
+            f"{path} has format {found!r}, this version of pmsr reads {FORMAT}. "
+            "Load it with the version of pmsr that saved it."
+        )
+    try:
+        return header, _read_arrays(path, header["arrays"])
+    except BROKEN as error:
+        raise damaged(path, error) from None
+
+
+def _read_arrays(path: Path, name: object) -> dict[str, NDArray[np.float64]]:
+    match = ARRAYS.fullmatch(name) if isinstance(name, str) else None
+    if match is None:
+        raise ValueError(f"{name!r} is not the name of a file of arrays")
+    contents = (path / match[0]).read_bytes()
+    if _digest(contents) != match[1]:
+        raise ValueError(f"{match[0]} is not the file that was written")
+    # Ours are stored as they are: nothing can unfold to more than the file itself.
+    arrays = read_arrays(contents, max_ratio=1.0)
+    if any(values.dtype != np.float64 for values in arrays.values()):
+        raise ValueError(f"{match[0]} holds other things than floats")
+    return arrays
+
+
+def damaged(path: str | Path, error: Exception) -> ValueError:
+    """Return the error that says why a saved result cannot be used."""
+    return ValueError(f"{path} is damaged, or is not a result of pmsr: {reason(error)}.")
+
+
+def _digest(contents: bytes) -> str:
+    return blake2b(contents, digest_size=16).hexdigest()
+
+
+def record_evidence(evidence: Evidence) -> dict[str, Any]:
+    """Return the evidence as JSON knows it; floats lose no digit there."""
+    return {**asdict(evidence), "theta": evidence.theta.tolist()}
+
+
+def read_evidence(
+    record: Mapping[str, Any], n_parameters: int, n_points: int, *, conventional: bool
+) -> Evidence:
+    """Return the evidence of an equation, all of whose parts are what `weigh` can say.
+
+    Parameters
+    ----------
+    record
+        From `record_evidence`.
+    n_parameters, n_points
+        Of the equation and of the data.
+    conventional
+        Whether a search by error found it, whose ``log_q`` and ``gamma`` may be NaN.
+    """
+    low, high = map(as_number, as_list(record["sigma_bounds"]))
+    failure = record["failure"]
+    evidence = Evidence(
+        **{name: as_number(record[name]) for name in _EVIDENCE_FLOATS},
+        sigma_bounds=(low, high),
+        n_parameters=as_count(record["n_parameters"]),
+        rank=as_count(record["rank"]),
+        theta=np.array([as_number(value) for value in as_list(record["theta"])], dtype=np.float64),
+        failure=None if failure is None else as_text(failure),
+    )
+    wrong = _find_wrong(evidence, n_parameters, n_points, conventional)
+    if wrong is not None:
+        raise ValueError(f"an equation has {wrong} = {getattr(evidence, wrong)!r}")
+    return evidence
+
+
+def _find_wrong(e: Evidence, n_parameters: int, n_points: int, conventional: bool) -> str | None:
+    """Name a part of the evidence that cannot be; None if all can."""
+    has_failed = e.failure is not None
+    is_weighed = math.isfinite(e.log_q)
+    # What has failed, or is another spelling of what was weighed, may have no best fit: all NaN.
+    fitted = np.isfinite(e.theta).all() or np.isnan(e.theta).all()
+    integrals = (e.log_z, e.log_z_gamma)
+    # A search that is content with an estimate does not compute them.
+    agree = all(map(math.isnan, integrals)) or (
+        is_weighed and math.isclose(e.log_z - e.log_z_gamma, e.log_q, abs_tol=1e-6, rel_tol=1e-6)
+    )
+    right = {
+        "failure": e.failure != "",
+        "log_q": (is_weighed and not has_failed)
+        or (e.log_q == -math.inf and has_failed)
+        or (math.isnan(e.log_q) and conventional),
+        "log_q_se": 0.0 <= e.log_q_se < math.inf,
+        "log_z": agree,
+        "gamma": 0.0 < e.gamma < 1.0 or (math.isnan(e.gamma) and math.isnan(e.log_q)),
+        "sigma_bounds": 0.0 < e.sigma_bounds[0] < e.sigma_bounds[1] < math.inf,
+        "n_parameters": e.n_parameters == n_parameters,
+        "rank": e.rank <= min(n_parameters, n_points),
+        "theta": e.theta.shape == (n_parameters,) and fitted,
+        "rmse": 0.0 <= e.rmse < math.inf or (e.rmse == math.inf and has_failed),
+        "pareto_k": not math.isnan(e.pareto_k),
+    }
+    return next((name for name, is_right in right.items() if not is_right), None)
+
+
+_EVIDENCE_FLOATS = (
+    "log_q",
+    "log_q_se",
+    "log_z_gamma",
+    "log_z",
+    "gamma",
+    "rmse",
+    "prior_sensitivity",
+    "pareto_k",
+)
+
+
+def record_draws(draws: Draws, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what of the draws goes into the header, and the arrays under their names."""
+    arrays = {"theta": draws.theta, "sigma": draws.sigma, "theta_map": draws.theta_map}
+    arrays |= draws.stats
+    record = {"gamma": draws.gamma, "held": draws.held, "reasons": draws.reasons}
+    return record, {prefix + name: values for name, values in arrays.items()}
+
+
+def read_draws(
+    record: Mapping[str, Any],
+    prefix: str,
+    arrays: Mapping[str, NDArray[Any]],
+    parameters: Sequence[str],
+    gamma: float,
+) -> Draws:
+    """Return the draws of an equation with these parameters, weighed with this gamma."""
+    sigma = arrays[prefix + "sigma"]
+    chains, draws = sigma.shape
+    stages = arrays[prefix + STAGE_STATS[0]].shape[1]
+    shapes = {"theta": (chains, draws, len(parameters)), "sigma": (chains, draws)}
+    shapes |= {"theta_map": (len(parameters),)}
+    shapes |= {name: (chains, stages) for name in STAGE_STATS}
+    shapes |= {name: (chains,) for name in CHAIN_STATS}
+    checked = {name: _check_shape(arrays[prefix + name], shape) for name, shape in shapes.items()}
+    finite = all(np.isfinite(checked[name]).all() for name in ("theta", "sigma", "theta_map"))
+    if sigma.size == 0 or not finite or not (sigma > 0.0).all():
+        raise ValueError("draws must be finite, and those of sigma positive")
+    held = {name: as_number(value) for name, value in record["held"].items()}
+    if not set(held) <= set(parameters) or not all(map(math.isfinite, held.values())):
+        raise ValueError(f"the parameters {held!r} cannot be held")
+    # A conventional search has no gamma of its own, but its posterior has.
+    own = as_number(record["gamma"])
+    if not 0.0 < own < 1.0 or own != (own if math.isnan(gamma) else gamma):
+        raise ValueError(f"draws at gamma = {own!r} of an equation weighed at {gamma!r}")
+    return Draws(
+        theta=checked["theta"],
+        sigma=checked["sigma"],
+        theta_map=checked["theta_map"],
+        gamma=own,
+        held=held,
+        reasons=tuple(map(as_text, as_list(record["reasons"]))),
+        stats={name: checked[name] for name in (*STAGE_STATS, *CHAIN_STATS)},
+    )
+
+
+def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Data:
+    """Return the data that a result explains."""
+    y = _check_shape(arrays["y"], arrays["y"].shape[:1])
+    target = pd.Series(y, name=as_text(record["target"]))
+    return make_data(arrays["X"], target, names=as_list(record["names"]))
+
+
+def _check_shape(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    if values.dtype != np.float64 or values.shape != shape:
+        raise ValueError(
+            f"expected floats of shape {shape}, got {values.dtype} of shape {values.shape}"
+        )
+    return np.ascontiguousarray(values)

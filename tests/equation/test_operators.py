@@ -1,0 +1,103 @@
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+import sympy
+
+from pmsr.equation.operators import OPERATORS, Operator, add_operator, operator_code
+
+POINTS = {1: [(0.3,), (1.7,), (2.9,)], 2: [(0.3, 1.2), (1.7, 0.4), (2.9, -1.5)]}
+
+
+@pytest.mark.parametrize("row", OPERATORS.values(), ids=lambda row: row.name)
+def test_the_three_forms_of_every_row_agree(row):
+    for arguments in POINTS[row.arity]:
+        value = row.value(*arguments)
+        symbolic = float(row.sympy(*map(sympy.Float, arguments)))
+        tensor = float(row.pytensor(*(pt.as_tensor(a) for a in arguments)).eval())
+        np.testing.assert_allclose([symbolic, tensor], value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("row", OPERATORS.values(), ids=lambda row: row.name)
+def test_the_derivative_of_every_row_is_that_of_its_sympy_form(row):
+    symbols = sympy.symbols("a b", real=True)[: row.arity]
+    for arguments in POINTS[row.arity]:
+        place = dict(zip(symbols, arguments, strict=True))
+        exact = [float(sympy.diff(row.sympy(*symbols), s).subs(place)) for s in symbols]
+        ours = np.atleast_1d(row.derivative(*arguments, row.value(*arguments)))
+        np.testing.assert_allclose(ours, exact, rtol=1e-12)
+
+
+def test_codes_are_places_in_the_table():
+    codes = [operator_code(name) for name in OPERATORS]
+    assert codes == list(range(codes[0], codes[0] + len(codes)))
+
+
+@pytest.mark.parametrize(
+    ("name", "arity", "match"),
+    [
+        ("sin", 1, "'sin' exists already"),
+        ("a b", 1, "must be an identifier, got 'a b'"),
+        ("third", 3, "arity must be 1 or 2, got 3"),
+        ("f0", 1, "reads as a number or a parameter"),
+        ("pi", 1, "reads as a number or a parameter"),
+    ],
+)
+def test_a_row_that_cannot_work_is_refused(name, arity, match):
+    with pytest.raises(ValueError, match=match):
+        add_operator(Operator(name, arity, abs, abs, lambda a: a, lambda a, v: 1.0))
+
+
+def test_a_row_that_numba_cannot_read_or_with_a_wrong_derivative_is_refused():
+    with pytest.raises(ValueError, match="must be Python functions"):
+        add_operator(Operator("sinh", 1, sympy.sinh, pt.sinh, math.sinh, math.cosh))
+    with pytest.raises(ValueError, match="derivative of 'cosh' at"):
+        add_operator(
+            Operator("cosh", 1, sympy.cosh, pt.cosh, lambda a: np.cosh(a), lambda a, v: 5.0)
+        )
+    with pytest.raises(ValueError, match="must be an Operator, got 'sinh'"):
+        add_operator("sinh")
+    assert "sinh" not in OPERATORS and "cosh" not in OPERATORS
+
+
+ADD_A_ROW = """
+import numpy as np, pytensor.tensor as pt, sympy
+import pmsr
+from pmsr.equation.program import evaluate, evaluate_jacobian
+X = np.linspace(0.1, 1.0, 8)[:, None]
+old = pmsr.Equation("c0*sin(x)", ["x"])
+before = evaluate(old.program, np.array([[2.0]]), X)
+pmsr.add_operator(pmsr.Operator(
+    "cube", 1, sympy.Function("cube", real=True), lambda a: a**3, lambda a: a * a * a,
+    lambda a, v: 3.0 * a * a,
+))
+new = pmsr.Equation("c0*cube(c1*x)", ["x"])
+values, jacobian = evaluate_jacobian(new.program, np.array([[2.0, 3.0]]), X)
+np.testing.assert_allclose(values[0], 2 * 27 * X[:, 0]**3, rtol=1e-14)
+np.testing.assert_allclose(jacobian[0, 1], 2 * 3 * 9 * X[:, 0]**3, rtol=1e-14)
+assert np.array_equal(evaluate(old.program, np.array([[2.0]]), X), before)
+y = 5 * X[:, 0]**3 + 0.01 * np.cos(40 * X[:, 0])
+model = pmsr.build_model(pmsr.Equation("c0*cube(x)", ["x"]), X, y)
+evidence = pmsr.compute_evidence(pmsr.Equation("c0*cube(x)", ["x"]), X, y, random_seed=0)
+assert evidence.failure is None and abs(evidence.theta[0] - 5) < 0.1, evidence
+print("a row is enough")
+"""
+
+
+@pytest.mark.slow
+def test_one_new_row_is_enough_for_a_new_operator(tmp_path):
+    # In a process with a cache of its own, because the loops are compiled anew for the table.
+    environment = dict(os.environ, NUMBA_CACHE_DIR=str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", ADD_A_ROW],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=Path(__file__).parent,
+    )
+    assert "a row is enough" in done.stdout, done.stderr

@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from strategies import equation_texts
+
+from pmsr.data import load_galileo, make_data, make_sine
+from pmsr.equation.expression import Equation
+from pmsr.equation.program import evaluate
+from pmsr.evidence.evidence import make_target
+from pmsr.evidence.model import CHUNK, build_model, make_template
+from pmsr.settings import Settings
+
+
+def hand_written(equation, data, theta, sigma):
+    """The log likelihood of Eq. (2), spelled out."""
+    with np.errstate(all="ignore"):
+        mu = evaluate(equation.program, theta[None, :], data.X)[0]
+        return float(np.sum(norm.logpdf(data.y, mu, sigma)))
+
+
+@given(equation_texts(("x0",)), st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None)
+def test_plain_model_template_and_formula_are_the_same_density(text, seed):
+    equation = Equation(text, ["x0"])
+    assume(equation.parameters)
+    X, y = make_sine(n_points=12, sigma=0.3, random_seed=seed)
+    data = make_data(X, y)
+    rng = np.random.default_rng(seed)
+    theta, sigma = rng.uniform(0.3, 1.5, size=len(equation.parameters)), 0.7
+    expected = hand_written(equation, data, theta, sigma)
+    assume(np.isfinite(expected) and abs(expected) < 1e12)
+
+    template = make_template(len(theta))
+    compiled = template.log_likelihood(equation.program, data, theta[None, :], np.array([sigma]))
+    assert compiled[0] == pytest.approx(expected, rel=1e-9)
+
+    model = build_model(equation, X, y)
+    low, high = Settings().sigma_bounds(data.y)
+    values = dict(zip(equation.parameters, theta, strict=True))
+    values["sigma_interval__"] = np.log((sigma - low) / (high - sigma))
+    density = model.compile_fn(model.datalogp, point_fn=True, mode="FAST_COMPILE")
+    assert float(density(values)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("prior", "power"), [("flat", 0), ("log-flat", 1)])
+def test_the_prior_of_sigma_is_the_chosen_one(prior, power):
+    X, y = load_galileo("shelf")
+    options = Settings(sigma_prior=prior)
+    model = build_model(Equation("c0*sqrt(H)", ["H"]), X, y, settings=options)
+    low, high = options.sigma_bounds(y.to_numpy())
+    density = model.compile_logp(jacobian=False, mode="FAST_COMPILE")
+    likelihood = model.compile_fn(model.datalogp, point_fn=True, mode="FAST_COMPILE")
+    log_priors = []
+    sigmas = np.array([20.0, 200.0])
+    for sigma in sigmas:
+        point = {"c0": 47.0, "sigma_interval__": np.log((sigma - low) / (high - sigma))}
+        log_priors.append(float(density(point)) - float(likelihood(point)))
+    expected = -power * np.log(sigmas) - np.log(np.log(high / low) if power else high - low)
+    np.testing.assert_allclose(log_priors, expected, rtol=1e-9)
+
+
+def test_the_region_enters_as_a_potential():
+    X, y = load_galileo("no_shelf")
+    law = Equation("k1*D**2/(1 + k2*D)", ["D"])
+    rng = np.random.default_rng(0)
+    target = make_target(law.program, make_data(X, y), Settings(), rng=rng)
+    model = build_model(law, X, y, region=target.region)
+    density = model.compile_logp(mode="FAST_COMPILE")
+    start = model.initial_point()
+    np.testing.assert_allclose([start["k1"], start["k2"]], target.fit.theta)
+    assert np.isfinite(density(start))
+    chart = target.charts[0]
+    for factor, finite in ((0.99, True), (1.01, False)):
+        theta = chart.theta + factor * target.region.radius * chart.B[:, 0]
+        assert target.inside(theta[None, :])[0] == finite
+        away = dict(start, k1=theta[0], k2=theta[1])
+        plain = build_model(law, X, y).compile_logp(mode="FAST_COMPILE")(away)
+        assert np.isfinite(density(away)) == (finite and np.isfinite(plain))
+
+
+def test_columns_are_found_by_name():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(8, 3)), rng.normal(size=8)
+    equation = Equation("c0*x2 + x0", ["x0", "x1", "x2"])
+    model = build_model(equation, X, y)
+    density = model.compile_fn(model.datalogp, point_fn=True, mode="FAST_COMPILE")
+    low, high = Settings().sigma_bounds(y)
+    point = {"c0": 2.0, "sigma_interval__": np.log((1.0 - low) / (high - 1.0))}
+    expected = norm.logpdf(y, 2 * X[:, 2] + X[:, 0], 1.0).sum()
+    assert float(density(point)) == pytest.approx(expected)
+
+
+def test_an_equation_without_parameters_or_variables_is_a_model_too():
+    X, y = load_galileo("shelf")
+    for text, free in (("47*sqrt(H)", ["sigma"]), ("c0", ["c0", "sigma"]), ("3", ["sigma"])):
+        model = build_model(Equation(text, ["H"]), X, y)
+        assert [variable.name for variable in model.free_RVs] == free
+        assert np.isfinite(model.compile_logp(mode="FAST_COMPILE")(model.initial_point()))
+
+
+def test_huge_integers_become_floats():
+    X, y = load_galileo("shelf")
+    model = build_model(Equation("c0*H + 10**30", ["H"]), X, y)
+    assert np.isfinite(model.compile_logp(mode="FAST_COMPILE")(model.initial_point()))
+
+
+def test_a_parameter_must_not_take_a_name_of_the_model():
+    X, y = load_galileo("shelf")
+    with pytest.raises(ValueError, match="must not be called 'sigma'"):
+        build_model(Equation("sigma*H", ["H"], ["sigma"]), X, y)
+
+
+def test_where_the_equation_is_not_finite_the_likelihood_is_zero():
+    data = make_data(*load_galileo("shelf"))
+    root = Equation("sqrt(c0*H)", ["H"])
+    values = make_template(1).log_likelihood(
+        root.program, data, np.array([[-1.0], [1.0]]), np.ones(2)
+    )
+    assert values[0] == -np.inf and np.isfinite(values[1])
+
+
+def test_chunks_of_particles_do_not_show():
+    n_points = CHUNK // 3
+    X = np.linspace(0, 1, n_points)[:, None]
+    data = make_data(X, np.sin(7 * X[:, 0]))
+    line = Equation("c0 + c1*x0", ["x0"])
+    theta, sigma = np.random.default_rng(0).normal(size=(7, 2)), np.ones(7)
+    together = make_template(2).log_likelihood(line.program, data, theta, sigma)
+    alone = [hand_written(line, data, row, 1.0) for row in theta]
+    np.testing.assert_allclose(together, alone, rtol=1e-10)
+
+
+def test_a_template_is_compiled_once():
+    assert make_template(2) is make_template(2)

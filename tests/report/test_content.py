@@ -1,0 +1,117 @@
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmsr.data import load_galileo, make_data
+from pmsr.estimator import BayesianSymbolicRegressor
+from pmsr.report.content import gather_content
+from pmsr.report.page import render_report
+from pmsr.result.comparison import weigh_equations
+from pmsr.result.result import from_evolution
+from pmsr.search.evolution import run_evolution
+from pmsr.settings import QUICK, Search, Settings
+
+SHELF = load_galileo("shelf")
+LAWS = {"root": "c0*sqrt(H)", "line": "c0 + c1*H", "failed": "c0*log(-H)"}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return weigh_equations(LAWS, *SHELF, settings=Settings(), random_seed=1)
+
+
+def search(fitness):
+    data = make_data(*SHELF)
+    options = Search(
+        operators=("*", "sqrt"), population_size=8, generations=2, fitness=fitness, n_finalists=3
+    )
+    found = run_evolution(data, search=options, random_seed=1)
+    return from_evolution(found, data, search=options, settings=QUICK, random_seed=1)
+
+
+def test_a_comparison_becomes_content(result):
+    content = gather_content(result, level=0.8, source="shelf.csv", warnings=["A note."])
+    assert list(content.table.index) == ["root", "line", "failed"]
+    assert content.winner == "root" and content.source == "shelf.csv"
+    X = pd.DataFrame(result.data.X, columns=["H"])
+    pd.testing.assert_frame_equal(content.prediction, result.predict_table(X, 0.8))
+    assert content.grid[0] < SHELF[0]["H"].min() and content.grid[-1] > SHELF[0]["H"].max()
+    assert content.warnings == ["A note.", *result.warnings]
+    assert content.history is None and content.n_candidates is None
+    assert "seed" in content.settings and "operators" not in content.settings
+    assert "failed: never finite" in render_report(content)
+
+
+@pytest.mark.parametrize("fitness", ["evidence", "rmse"])
+def test_a_search_becomes_content(fitness):
+    found = search(fitness)
+    content = gather_content(found)
+    assert content.winner == str(found.best.equation)
+    assert content.n_candidates == found.n_candidates and content.n_failed == found.n_failed
+    assert content.history["generation"].to_list() == [0, 1, 2]
+    assert content.settings["operators"] == "* sqrt"
+    assert content.settings["generations"] == "2 of at most 2"
+    assert "<math" in render_report(content)
+
+
+def test_several_variables_have_no_curve():
+    X = SHELF[0].assign(other=[3.0, 1.0, 4.0, 1.0, 5.0])
+    content = gather_content(
+        weigh_equations(["c0*H + other"], X, SHELF[1], settings=Settings(), random_seed=1)
+    )
+    assert content.grid is None and len(content.prediction) == 5
+
+
+def test_a_law_of_one_among_several_variables_has_a_curve():
+    X = SHELF[0].assign(other=[3.0, 1.0, 4.0, 1.0, 5.0])[["other", "H"]]
+    found = weigh_equations(["c0*sqrt(H)"], X, SHELF[1], settings=Settings(), random_seed=1)
+    content = gather_content(found)
+    assert content.variable == "H" and content.grid.min() < 300.0
+    alone = gather_content(
+        weigh_equations(["c0*sqrt(H)"], *SHELF, settings=Settings(), random_seed=1)
+    )
+    np.testing.assert_array_equal(content.grid_prediction, alone.grid_prediction)
+    assert "D against H: data, best fit and intervals" in render_report(content)
+
+
+def test_where_nothing_could_be_weighed_there_is_no_winner():
+    failed = weigh_equations(["c0*log(-H)"], *SHELF, settings=Settings(), random_seed=1)
+    content = gather_content(failed)
+    assert content.winner is None and content.posterior is None and content.warnings == []
+    assert "No equation could be weighed" in render_report(content)
+
+
+def test_what_was_weighed_but_not_sampled_is_shown_without_its_posterior(result, monkeypatch):
+    def refuse(*arguments):
+        raise ValueError("cannot be sampled")
+
+    monkeypatch.setattr("pmsr.result.fitted.draw_posterior", refuse)
+    fresh = weigh_equations({"root": "c0*sqrt(H)"}, *SHELF, settings=Settings(), random_seed=1)
+    content = gather_content(fresh)
+    assert content.winner == "root" and content.posterior is None and content.prediction is None
+    assert "cannot be sampled" in render_report(content)
+
+
+def test_content_that_does_not_fit_together_is_refused(result):
+    content = gather_content(result)
+    with pytest.raises(ValueError, match="every equation of the table, got none for 'line'"):
+        dataclasses.replace(content, equations={"root": content.equations["root"]})
+    with pytest.raises(ValueError, match="winner must be a name of the table, got 'c9'"):
+        dataclasses.replace(content, winner="c9")
+
+
+def test_an_estimator_writes_its_report(tmp_path):
+    regressor = BayesianSymbolicRegressor(
+        ("*", "sqrt"), population_size=8, generations=1, random_state=0, verbose=False
+    )
+    with pytest.raises(ValueError, match="not fitted"):
+        regressor.report(tmp_path / "report.html")
+    regressor.result_ = search("evidence")
+    with pytest.raises(ValueError, match=r"level must be in \(0, 1\), got 95"):
+        regressor.report(tmp_path / "report.html", level=95)
+    path = regressor.report(tmp_path / "report.html", level=0.5, title="A <b>title</b>")
+    text = path.read_text(encoding="utf-8")
+    assert "A &lt;b&gt;title&lt;/b&gt;" in text and "50 % credible interval" in text
+    assert np.isfinite(regressor.result_.best.evidence.log_q)

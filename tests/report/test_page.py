@@ -1,0 +1,331 @@
+import base64
+import re
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+import pmsr
+from pmsr.data import load_galileo, make_data
+from pmsr.equation.expression import Equation
+from pmsr.equation.notation import plus_minus
+from pmsr.evidence.evidence import Evidence
+from pmsr.evidence.posterior import sample_posterior
+from pmsr.evidence.prediction import predict
+from pmsr.report.content import ReportContent, find_versions
+from pmsr.report.page import PAPER, SOFTWARE, render_report, short, write_report
+from pmsr.result.comparison import tabulate
+
+SHELF = load_galileo("shelf")
+EVIL = "<script>alert(1)</script>"
+SECTIONS = ["winner", "fit", "equations", "parameters", "search", "diagnostics", "settings", "cite"]
+VOID = {"meta", "link", "img", "br"}
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: its elements, its text, and what is not closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements, self.text, self.faults = [], [], "", []
+        self.feed(text)
+        self.faults += [f"not closed: {tag}" for tag in self.open]
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        self.text += " " if tag == "td" else ""
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"closed: {tag}")
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text += data
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.elements if name == tag]
+
+    def ids(self):
+        return [attrs["id"] for _, attrs in self.elements if "id" in attrs]
+
+    @property
+    def words(self):
+        return " ".join(self.text.split())
+
+
+def make_evidence(log_q, rmse=10.0, failure=None, log_q_se=0.1):
+    return Evidence(
+        log_q=log_q,
+        log_q_se=log_q_se,
+        log_z_gamma=0.0,
+        log_z=log_q,
+        gamma=0.4,
+        sigma_bounds=(1e-3, 100.0),
+        n_parameters=1,
+        rank=1,
+        theta=np.array([1.0]),
+        rmse=rmse,
+        prior_sensitivity=0.2,
+        failure=failure,
+    )
+
+
+def make_content(data, texts, log_qs, winner=0, **more):
+    """Make a report's content of equations with given evidence, and of the winner's posterior."""
+    equations = {text: Equation(text, data.names) for text in texts}
+    evidences = {
+        text: make_evidence(log_q, failure="never finite" if log_q == -np.inf else None)
+        for text, log_q in zip(texts, log_qs, strict=True)
+    }
+    X = pd.DataFrame(data.X, columns=list(data.names))
+    y = pd.Series(data.y, name=data.target)
+    equation = equations[texts[winner]]
+    posterior = sample_posterior(equation, X, y, draws=200, chains=2, random_seed=1)
+    grid = grid_prediction = None
+    if len(data.names) == 1:
+        grid = np.linspace(0.5 * data.X.min(), 1.2 * data.X.max(), 30)
+        grid_prediction = predict(posterior, grid)
+    return ReportContent(
+        data=data,
+        equations=equations,
+        table=tabulate(equations, evidences),
+        winner=texts[winner],
+        posterior=posterior,
+        prediction=predict(posterior, X),
+        variable=None if grid is None else data.names[0],
+        grid=grid,
+        grid_prediction=grid_prediction,
+        **more,
+    )
+
+
+HISTORY = pd.DataFrame({"generation": [0, 1, 2], "score_best": [-20.0, -14.0, -13.0]})
+
+
+@pytest.fixture(scope="module")
+def galileo():
+    return make_content(
+        make_data(*SHELF),
+        ["c0*sqrt(H)", "c0 + c1*H", "log(-c0*H**2)"],
+        [-13.1, -16.3, -np.inf],
+        history=HISTORY,
+        n_candidates=1234,
+        n_failed=56,
+        settings={"gamma": 0.447, "operators": "+ * sqrt"},
+        warnings=["The search ended after 3 s."],
+        title="Galileo's shelf",
+        source="shelf.csv",
+        created="2 May 1608",
+        command="pmsr fit shelf.csv",
+    )
+
+
+@pytest.fixture(scope="module")
+def page(galileo):
+    return Page(render_report(galileo))
+
+
+def pictures(page):
+    return {attrs["alt"]: attrs["src"] for attrs in page.all("img")}
+
+
+def test_the_page_is_well_formed_and_has_its_sections(page):
+    assert page.faults == []
+    assert [name for name in page.ids() if name in SECTIONS] == SECTIONS
+    assert [name for name, count in Counter(page.ids()).items() if count > 1] == []
+    targets = [a["href"][1:] for a in page.all("a") if a["href"].startswith("#")]
+    assert set(targets) <= set(page.ids())
+    assert "viewport" in [attrs.get("name") for attrs in page.all("meta")]
+    assert page.all("html") == [{"lang": "en"}]
+
+
+def test_nothing_is_loaded_from_elsewhere(galileo):
+    text = render_report(galileo)
+    page = Page(text)
+    assert page.all("script") == []
+    for _, attrs in page.elements:
+        assert attrs.get("src", "data:").startswith("data:")
+        assert not any(name.startswith("on") for name in attrs)
+    links = [attrs["href"] for attrs in page.all("link") + page.all("a")]
+    outside = [link for link in links if not link.startswith(("#", "data:"))]
+    assert outside == [f"https://doi.org/{PAPER['doi']}"]
+    (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert "url(" not in style
+    assert "@import" not in style
+    policy = next(attrs for attrs in page.all("meta") if "http-equiv" in attrs)
+    assert "default-src 'none'" in policy["content"]
+
+
+def test_every_picture_is_a_drawing_with_a_description(page):
+    found = pictures(page)
+    assert len(found) == 6
+    for alt, source in found.items():
+        assert alt
+        svg = base64.b64decode(source.removeprefix("data:image/svg+xml;base64,"))
+        root = ElementTree.fromstring(svg)
+        assert root.tag.endswith("svg")
+        # An image inside an image would need a second file, unless it is part of it.
+        addresses = [e.get("{http://www.w3.org/1999/xlink}href", "#") for e in root.iter()]
+        assert all(address.startswith(("#", "data:")) for address in addresses)
+    assert plt.get_fignums() == []
+
+
+def test_the_numbers_of_the_winner_are_on_the_page(galileo, page):
+    draws = np.asarray(galileo.posterior.posterior["c0"])
+    assert plus_minus(draws.mean(), draws.std()) in page.words
+    assert "−13.10 ± 0.10" in page.words
+    assert f"{galileo.table.at['c0*sqrt(H)', 'probability']:.1%}" in page.words
+    assert "c_{0} \\sqrt{H}" in page.text
+    assert "5 observations of D from shelf.csv · 2 May 1608" in page.words
+    assert "pmsr fit shelf.csv" in page.words
+
+
+def test_equations_are_typeset_in_order_and_failures_say_why(galileo):
+    text = render_report(galileo)
+    rows = re.findall(r"<tr[^>]*>\s*<td class=\"number\">(\d+)</td>(.*?)</tr>", text, re.DOTALL)
+    assert [rank for rank, _ in rows] == ["1", "2", "3"]
+    assert "<msqrt><mi>H</mi></msqrt>" in rows[0][1]
+    assert "winner" in rows[0][1]
+    assert "failed: never finite" in rows[2][1]
+
+
+def test_doubts_and_diagnostics_are_in_words(page):
+    assert "The search ended after 3 s." in page.words
+    assert "Effective sample size" in page.words
+    assert "56 (5%)" in page.words
+    assert "Prior sensitivity 0.2 nats" in page.words
+    assert re.search(r"Shapiro-Wilk p 0\.\d+", page.words)
+
+
+def test_a_result_without_doubts_says_so(galileo):
+    quiet = replace(galileo, warnings=(), posterior=None, prediction=None)
+    page = Page(render_report(quiet))
+    assert "No warnings" in page.words
+    assert "The posterior was not sampled." in page.words
+
+
+def test_settings_versions_and_how_to_cite(page):
+    assert "gamma 0.447" in page.words
+    assert f"pymc {find_versions()['pymc']}" in page.words
+    assert SOFTWARE["title"] in page.words
+    citation = (Path(__file__).parents[2] / "CITATION.cff").read_text()
+    assert SOFTWARE["title"] in citation
+    for name in ("title", "journal", "volume", "number", "year", "doi"):
+        assert PAPER[name] in citation
+        assert PAPER[name] in page.text
+    for author in ("Bomarito", "Leser", "Strauss", "Garbrecht", "Hochhalter"):
+        assert author in PAPER["authors"]
+        assert author in citation
+
+
+@pytest.fixture(scope="module")
+def evil():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.uniform(1, 2, (12, 2)), columns=[EVIL, '"&$x_1$'])
+    y = pd.Series(2 * X[EVIL] + rng.normal(0, 0.1, 12), name=f"</title>{EVIL}")
+    return make_content(
+        make_data(X, y),
+        [f"c0*`{EVIL}`", f"c0 + c1*`{EVIL}`*`{X.columns[1]}`", "c0"],
+        [-5.0, -6.5, -20.0],
+        title=EVIL,
+        source=EVIL,
+        created=EVIL,
+        command=EVIL,
+        warnings=[EVIL],
+        settings={EVIL: EVIL},
+        versions={EVIL: EVIL},
+    )
+
+
+def test_what_users_write_is_text_and_never_markup(evil):
+    text = render_report(evil)
+    page = Page(text)
+    assert page.faults == []
+    assert page.all("script") == []
+    assert EVIL not in text
+    # Title, heading, source, date, command, doubt, settings, versions, column, equations.
+    assert page.text.count(EVIL) > 12
+
+
+def test_several_variables_are_drawn_as_predictions_against_observations(evil):
+    alts = list(pictures(Page(render_report(evil))))
+    assert alts[0].startswith("Predicted against observed")
+
+
+def test_two_parameters_have_their_pairs_drawn():
+    content = make_content(make_data(*SHELF), ["c0 + c1*sqrt(H)"], [-13.0])
+    assert "Posterior draws of every two parameters" in pictures(Page(render_report(content)))
+
+
+def test_an_equation_without_parameters_has_a_report():
+    data = make_data(*SHELF)
+    page = Page(render_report(make_content(data, ["47*sqrt(H)"], [-12.0])))
+    assert page.faults == []
+    assert "Posterior draws of every two parameters" not in pictures(page)
+    assert "noise" in page.words
+
+
+def test_a_conventional_search_is_told_by_its_errors(galileo):
+    table = galileo.table.copy()
+    nothing = ["log_q", "log_q_se", "difference", "probability", "bayes_factor"]
+    table[[*nothing, "prior_sensitivity"]] = np.nan
+    page = Page(render_report(replace(galileo, table=table)))
+    assert page.faults == []
+    assert "Ranked by the error of the best fit" in page.words
+    assert "Bayes factor" not in page.words
+    assert "Error of the equations against their complexity" in pictures(page)
+    assert "chosen by its error alone" in page.words
+    assert "nan" not in page.words.lower().split()
+
+
+def test_where_everything_failed_the_page_says_so(galileo):
+    failed = galileo.table.loc[["log(-c0*H**2)"]]
+    content = ReportContent(
+        data=galileo.data, equations=galileo.equations, table=failed, winner=None
+    )
+    page = Page(render_report(content))
+    assert page.faults == []
+    assert "No equation could be weighed" in page.words
+    assert "failed: never finite" in page.words
+    assert pictures(page) == {}
+    assert [name for name in page.ids() if name in SECTIONS] == SECTIONS
+
+
+def test_more_equations_than_fit_are_folded_away(galileo):
+    names = [f"law {k}" for k in range(40)]
+    equations = {name: Equation(f"c0*H + {k + 1}", ["H"]) for k, name in enumerate(names)}
+    table = tabulate(equations, {name: make_evidence(-13.0 - k) for k, name in enumerate(names)})
+    content = replace(galileo, equations=equations, table=table, winner="law 0", posterior=None)
+    page = Page(render_report(content))
+    assert page.faults == []
+    assert "15 more" in page.words
+    assert "law 39" in page.words
+
+
+def test_the_same_content_gives_the_same_page(galileo, tmp_path):
+    path = write_report(str(tmp_path / "report.html"), galileo)
+    assert path == tmp_path / "report.html"
+    assert path.read_text(encoding="utf-8") == render_report(galileo)
+
+
+def test_the_template_is_part_of_the_package():
+    assert (Path(pmsr.__file__).parent / "templates" / "report.html").is_file()
+    settings = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    assert '"templates/*.html"' in settings
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(np.inf, "∞"), (-np.inf, "−∞"), (1e-12, "1 × 10⁻¹²"), (123456.0, "1.235 × 10⁵"), (0.0, "0")],
+)
+def test_numbers_are_short(number, text):
+    assert short(number) == text

@@ -1,0 +1,272 @@
+import dataclasses
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+
+import pmsr.result.comparison
+from pmsr.data import load_galileo, make_sine
+from pmsr.equation.expression import Equation
+from pmsr.evidence.evidence import compute_evidence
+from pmsr.evidence.posterior import sample_posterior
+from pmsr.result.comparison import compare, parsimonious, weigh_equations
+from pmsr.settings import FINALIST, Settings
+
+SHELF = load_galileo("shelf")
+QUICK = Settings()
+COLUMNS = [
+    "equation",
+    "log_q",
+    "log_q_se",
+    "difference",
+    "probability",
+    "bayes_factor",
+    "parameters",
+    "complexity",
+    "rmse",
+    "estimates",
+    "prior_sensitivity",
+    "failure",
+    "latex",
+]
+
+
+@pytest.fixture(scope="module")
+def table():
+    equations = {"line": "c0 + c1*H", "root": "c0*sqrt(H)", "proportional": "c0*H"}
+    return compare(equations, *SHELF, random_seed=1)
+
+
+def test_the_best_equation_comes_first(table):
+    assert list(table.columns) == COLUMNS
+    assert list(table.index) == ["root", "line", "proportional"]
+    assert table["log_q"].is_monotonic_decreasing
+    assert table["equation"].to_list() == ["c0*sqrt(H)", "c0 + c1*H", "c0*H"]
+    assert table["parameters"].to_list() == [1, 2, 1]
+    assert table["complexity"].to_list() == [4, 5, 3]
+    assert table["failure"].to_list() == [None, None, None]
+
+
+def test_evidence_is_that_of_the_equation_alone_with_finalist_settings(table):
+    for row in table.itertuples():
+        alone = compute_evidence(row.equation, *SHELF, settings=FINALIST, random_seed=1)
+        assert (row.log_q, row.log_q_se) == (alone.log_q, alone.log_q_se)
+        assert (row.rmse, row.prior_sensitivity) == (alone.rmse, alone.prior_sensitivity)
+    assert table.attrs["gamma"] == 1 / np.sqrt(5)
+    assert table.attrs["sigma_bounds"] == FINALIST.sigma_bounds(SHELF[1].to_numpy())
+
+
+def test_probabilities_and_bayes_factors_follow_from_log_q(table):
+    log_q = table["log_q"].to_numpy()
+    np.testing.assert_allclose(table["difference"], log_q - log_q[0])
+    np.testing.assert_allclose(table["probability"], softmax(log_q))
+    np.testing.assert_allclose(table["bayes_factor"], np.exp(log_q[0] - log_q))
+
+
+def test_a_list_is_named_by_its_equations_and_takes_objects():
+    equations = [Equation("k*sqrt(H)", ["H"], ["k"]), "c0*H"]
+    table = compare(equations, *SHELF, settings=QUICK, random_seed=1)
+    assert list(table.index) == ["k*sqrt(H)", "c0*H"]
+
+
+def test_the_table_does_not_depend_on_the_order_of_the_equations():
+    equations = ["c0*H", "c0*sqrt(H)", "c0 + c1*H"]
+    first = compare(equations, *SHELF, settings=QUICK, random_seed=5)
+    pd.testing.assert_frame_equal(
+        first, compare(equations[::-1], *SHELF, settings=QUICK, random_seed=5)
+    )
+
+
+@pytest.mark.parametrize("make_seed", [lambda: np.random.default_rng(3), lambda: np.int64(3)])
+def test_seeds_of_every_kind_repeat_the_table(make_seed):
+    tables = [compare(["c0*H"], *SHELF, settings=QUICK, random_seed=make_seed()) for _ in range(2)]
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_an_integer_of_numpy_is_a_seed_like_any_other():
+    tables = [
+        compare(["c0*H"], *SHELF, settings=QUICK, random_seed=seed) for seed in (3, np.int64(3))
+    ]
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_without_a_seed_every_table_is_different():
+    tables = [compare(["c0*H"], *SHELF, settings=QUICK) for _ in range(2)]
+    assert tables[0]["log_q"].iloc[0] != tables[1]["log_q"].iloc[0]
+
+
+def test_spellings_of_one_equation_are_weighed_once_and_share_its_probability(monkeypatch):
+    weighed = []
+
+    def weigh(program, *arguments):
+        weighed.append(program)
+        return original(program, *arguments)
+
+    original = pmsr.result.comparison.weigh
+    monkeypatch.setattr(pmsr.result.comparison, "weigh", weigh)
+    equations = ["c0*sqrt(H)", "2*k5*sqrt(H)", "c0*H"]
+    table = compare(equations, *SHELF, settings=QUICK, random_seed=1)
+    assert len(weighed) == 2
+    assert table["log_q"].iloc[0] == table["log_q"].iloc[1]
+    alone = compare(["c0*sqrt(H)", "c0*H"], *SHELF, settings=QUICK, random_seed=1)
+    np.testing.assert_allclose(table["probability"].iloc[:2], alone["probability"].iloc[0] / 2)
+    assert table["probability"].sum() == pytest.approx(1)
+
+
+def test_gamma_of_ohagan_is_that_of_the_largest_equation():
+    settings = dataclasses.replace(QUICK, gamma="ohagan")
+    X, y = make_sine(n_points=20, random_seed=1)
+    equations = ["c0", "c0 + c1*x0 + c2*x0**2 + c3*x0**3"]
+    table = compare(equations, X, y, settings=settings, random_seed=1)
+    assert table.attrs["gamma"] == settings.resolve_gamma(20, 4) == 6 / 20
+    fixed = compare(["c0"], X, y, settings=Settings(gamma=6 / 20), random_seed=1)
+    assert table.loc["c0", "log_q"] == fixed.loc["c0", "log_q"]
+
+
+def test_equations_may_use_some_of_the_variables():
+    X = SHELF[0].assign(other=[3.0, 1.0, 4.0, 1.0, 5.0])
+    table = compare(
+        [Equation("c0*sqrt(H)", ["H"]), "c0*other"], X, SHELF[1], settings=QUICK, random_seed=1
+    )
+    assert table.index[0] == "c0*sqrt(H)"
+
+
+def test_failures_come_last_with_their_reason():
+    table = compare(["c0*log(H - 2000)", "c0*H"], *SHELF, settings=QUICK, random_seed=1)
+    failed = table.loc["c0*log(H - 2000)"]
+    assert list(table.index) == ["c0*H", "c0*log(H - 2000)"]
+    assert failed["failure"].startswith("never finite")
+    assert (failed["log_q"], failed["difference"]) == (-np.inf, -np.inf)
+    assert (failed["probability"], failed["bayes_factor"]) == (0.0, np.inf)
+    assert table["probability"].to_list() == [1.0, 0.0]
+
+
+def test_a_table_of_failures_is_a_table():
+    table = compare(["c0*log(H - 2000)", "log(H - 2000)"], *SHELF, settings=QUICK, random_seed=1)
+    assert table["probability"].to_list() == [0.0, 0.0]
+    with pytest.raises(ValueError, match=r"No equation could be weighed\. The column failure"):
+        parsimonious(table)
+
+
+def test_a_callback_hears_of_every_equation():
+    names = []
+    equations = {"a": "c0*H", "b": "c5*H", "c": "c0"}
+    compare(equations, *SHELF, settings=QUICK, random_seed=1, callback=names.append)
+    assert names == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("equations", "message"),
+    [
+        ([], "equations must not be empty"),
+        ({}, "equations must not be empty"),
+        ("c0*H", r"must be a list or a dictionary of equations, got str. Use \[...\] even for one"),
+        (Equation("c0*H", ["H"]), "must be a list or a dictionary of equations, got Equation"),
+        (None, "must be a list or a dictionary of equations, got NoneType"),
+        ([3], "An equation is an Equation or its text, got 3"),
+        ({"a": None}, "An equation is an Equation or its text, got None"),
+        ({1: "c0*H"}, "Names of equations must be strings, got 1"),
+        (["c0*H", "c0*H"], r"The equation 'c0\*H' is listed twice"),
+        (["c0*Q"], "Unknown name 'Q'"),
+    ],
+)
+def test_what_is_not_a_list_of_equations_is_refused(equations, message):
+    with pytest.raises(ValueError, match=message):
+        compare(equations, *SHELF)
+
+
+def ranked(*rows):
+    columns = ["log_q", "log_q_se", "complexity", "parameters"]
+    return pd.DataFrame(rows, columns=columns, index=list("abcd")[: len(rows)])
+
+
+@pytest.mark.parametrize(
+    ("rows", "winner"),
+    [
+        ([(-10.0, 0.0, 9, 2), (-11.1, 0.0, 3, 1)], "a"),
+        ([(-10.0, 0.0, 9, 2), (-10.9, 0.0, 3, 1)], "b"),
+        # Two standard errors of the difference: 2 * hypot(0.6, 0.8) = 2.
+        ([(-10.0, 0.6, 9, 2), (-11.9, 0.8, 3, 1)], "b"),
+        ([(-10.0, 0.6, 9, 2), (-12.1, 0.8, 3, 1)], "a"),
+        ([(-10.0, 0.0, 9, 2), (-10.2, 0.0, 3, 2), (-10.5, 0.0, 3, 1)], "c"),
+        ([(-10.0, 0.0, 9, 2), (-10.5, 0.0, 3, 1), (-10.2, 0.0, 3, 1)], "c"),
+        ([(-10.0, 0.0, 9, 2), (-np.inf, 0.0, 1, 1)], "a"),
+    ],
+)
+def test_the_winner_is_the_simplest_that_is_not_clearly_worse(rows, winner):
+    assert parsimonious(ranked(*rows)) == winner
+
+
+def test_the_table_says_where_the_parameters_are(table):
+    _, text, sigma = re.fullmatch(
+        r"(c0 = (.*)), sigma = (.*)", table.at["root", "estimates"]
+    ).groups()
+    idata = sample_posterior(
+        "c0*sqrt(H)", *SHELF, settings=dataclasses.replace(FINALIST, gamma=5**-0.5), random_seed=1
+    )
+    draws = np.asarray(idata.posterior["c0"]).ravel()
+    low, high = np.quantile(draws, [0.025, 0.975])
+    assert text == f"{draws.mean():.4g} ({low:.4g} to {high:.4g})"
+    assert sigma.endswith(")")
+    assert table.at["root", "latex"] == r"c_{0} \sqrt{H}"
+
+
+def test_equations_that_were_weighed_have_posteriors_and_predictions():
+    laws = {"fixed": "47*sqrt(H)", "root": "c0*sqrt(H)", "failed": "c0*log(-H)"}
+    result = weigh_equations(laws, *SHELF, settings=QUICK, random_seed=1)
+    assert result.names[2] == "failed" and result["failed"].evidence.failure
+    assert list(result["fixed"].posterior.posterior.data_vars) == ["sigma"]
+    assert list(result["root"].estimates().index) == ["c0", "sigma"]
+    assert result["fixed"].predict([400.0]) == 940.0
+    estimates = result.estimates(0.5)
+    assert estimates.loc[("root", "c0"), "low"] > result["root"].estimates().loc["c0", "low"]
+    assert "failed" not in estimates.index.get_level_values("equation")
+    with pytest.raises(ValueError, match="has no posterior on these data: never finite"):
+        _ = result["failed"].posterior
+    with pytest.raises(ValueError, match=r"There is no equation 'line'\. Available: "):
+        _ = result["line"]
+
+
+def test_another_spelling_has_its_own_parameters():
+    result = weigh_equations(["c0*sqrt(H)", "2*k5*sqrt(H)"], *SHELF, settings=QUICK, random_seed=1)
+    single, double = result["c0*sqrt(H)"], result["2*k5*sqrt(H)"]
+    np.testing.assert_allclose(double.evidence.theta, single.evidence.theta / 2, rtol=1e-6)
+    np.testing.assert_array_equal(double.theta, double.evidence.theta)
+    np.testing.assert_allclose(double.predict([400.0]), single.predict([400.0]), rtol=0.01)
+
+
+def test_the_simplest_close_equation_is_the_best():
+    laws = ["c0*sqrt(H)", "c0*H**c1", "c0*H"]
+    result = weigh_equations(laws, *SHELF, random_seed=1)
+    assert str(result.best.equation) == parsimonious(result.table) == "c0*sqrt(H)"
+
+
+def test_settings_must_be_settings():
+    with pytest.raises(ValueError, match=r"must be a Settings object, got dict. Use pmsr.Settings"):
+        compare(["c0*H"], *SHELF, settings={"gamma": 0.5})
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("patience", "verbose"), [(0.0, True), (0.0, False), (60.0, True)])
+def test_progress_is_shown_in_a_terminal_once_it_takes_long(monkeypatch, patience, verbose):
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(pmsr.result.comparison, "PATIENCE", patience)
+    compare(["c0*H", "c0"], *SHELF, settings=QUICK, random_seed=1, verbose=verbose)
+    assert ("4/4" in screen.getvalue()) == (patience == 0.0 and verbose)
+
+
+def test_no_progress_is_written_to_a_file(monkeypatch):
+    file = io.StringIO()
+    monkeypatch.setattr("sys.stderr", file)
+    monkeypatch.setattr(pmsr.result.comparison, "PATIENCE", 0.0)
+    compare(["c0*H", "c0"], *SHELF, settings=QUICK, random_seed=1)
+    assert file.getvalue() == ""

@@ -1,0 +1,266 @@
+import pickle
+import warnings
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmsr.data import load_galileo, make_sine
+from pmsr.equation.program import evaluate
+from pmsr.evidence.posterior import sample_posterior
+from pmsr.evidence.prediction import predict
+from pmsr.result.comparison import weigh_equations
+from pmsr.result.doubts import ResultWarning
+from pmsr.result.fitted import FittedEquation
+from pmsr.settings import Settings
+
+SHELF = load_galileo("shelf")
+GRID = pd.DataFrame({"H": [350.0, 450.0, 900.0]}, index=["a", "b", "c"])
+SETTINGS = Settings(gamma=0.45)
+
+
+def fit(text, X=SHELF[0], y=SHELF[1]) -> FittedEquation:
+    return weigh_equations([text], X, y, settings=SETTINGS, random_seed=1).best
+
+
+@pytest.fixture(scope="module")
+def line():
+    return fit("c0 + c1*H")
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return sample_posterior("c0 + c1*H", *SHELF, settings=SETTINGS, random_seed=1)
+
+
+def groups(posterior):
+    names = ("posterior", "posterior_predictive", "log_likelihood", "sample_stats")
+    return [posterior[name] for name in (*names, "observed_data", "constant_data")]
+
+
+def test_the_posterior_is_that_of_sample_posterior(line, reference):
+    for own, other in zip(groups(line.posterior), groups(reference), strict=True):
+        assert list(own.data_vars) == list(other.data_vars)
+        for name in own.data_vars:
+            np.testing.assert_array_equal(own[name], other[name])
+    assert line.posterior.posterior.attrs["target"] == "D"
+
+
+def test_predictions_are_those_of_predict(line, reference):
+    table = predict(reference, GRID, level=0.9)
+    mean, std = line.predict(GRID, return_std=True)
+    np.testing.assert_array_equal(mean, table["mean"])
+    np.testing.assert_array_equal(std, table["std"])
+    np.testing.assert_array_equal(line.predict(GRID.to_numpy()), mean)
+    for kind in ("prediction", "credible"):
+        ends = table[[f"{kind}_low", f"{kind}_high"]]
+        np.testing.assert_array_equal(line.predict_interval(GRID, level=0.9, kind=kind), ends)
+    wide, narrow = line.predict_interval(GRID), line.predict_interval(GRID, kind="credible")
+    assert wide.shape == (3, 2)
+    assert np.all(wide[:, 0] < narrow[:, 0]) and np.all(wide[:, 1] > narrow[:, 1])
+
+
+def test_a_table_may_have_more_columns(line):
+    more = GRID.assign(other=1.0)[["other", "H"]]
+    np.testing.assert_array_equal(line.predict(more), line.predict(GRID))
+    with pytest.raises(ValueError, match="X lacks the column 'H'"):
+        line.predict(more[["other"]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "confidence"}, r"Unknown kind 'confidence'\. Available: prediction, credible"),
+        ({"level": 95}, r"level must be in \(0, 1\), got 95"),
+    ],
+)
+def test_intervals_must_be_of_a_known_kind_and_level(line, options, message):
+    with pytest.raises(ValueError, match=message):
+        line.predict_interval(GRID, **options)
+
+
+def test_predictions_outside_the_data_are_doubted(line):
+    for predictor in (line.predict, line.predict_interval):
+        with pytest.warns(
+            ResultWarning, match="1 of 2 rows lie outside the data.*H = 5000"
+        ) as seen:
+            predictor([400.0, 5000.0])
+        assert seen[0].filename == __file__
+
+
+def test_predictions_that_are_not_finite_are_nan_with_a_warning():
+    root = fit("sqrt(c0*H + c1)")
+    with pytest.warns(ResultWarning) as seen:
+        values = root.predict([400.0, -50_000.0])
+    assert np.isfinite(values[0]) and np.isnan(values[1])
+    assert any("not finite for some posterior draws" in str(one.message) for one in seen)
+
+
+def test_estimates_summarise_the_draws(line):
+    table = line.estimates(level=0.8)
+    assert list(table.index) == ["c0", "c1", "sigma"]
+    draws = np.asarray(line.posterior.posterior["c1"]).ravel()
+    low, high = np.quantile(draws, [0.1, 0.9])
+    expected = [line.theta[1], draws.mean(), draws.std(), low, high]
+    np.testing.assert_allclose(table.loc["c1"], expected, rtol=1e-12)
+    assert table.loc["sigma", "best_fit"] == line.evidence.rmse
+    assert table.attrs["level"] == 0.8
+
+
+def test_the_best_fit_is_the_least_squares_line(line):
+    slope, intercept = np.polyfit(SHELF[0]["H"], SHELF[1], 1)
+    np.testing.assert_allclose(line.theta, [intercept, slope], rtol=1e-8)
+    np.testing.assert_allclose(
+        line.residuals, SHELF[1] - intercept - slope * SHELF[0]["H"], atol=1e-6
+    )
+    np.testing.assert_allclose(np.sqrt(np.mean(line.residuals**2)), line.evidence.rmse)
+    np.testing.assert_array_equal(line.draws.theta_map, line.theta)
+
+
+def test_a_function_and_its_source_compute_the_best_fit():
+    X = pd.DataFrame({"height (cm)": [1.0, 2.0, 3.0, 4.5], "σ": [2.0, 1.0, 5.0, 3.0]})
+    y = pd.Series([2.1, 3.9, 6.2, 8.8], name="fall time [s]")
+    fitted = fit("c0*`height (cm)` + 0.1*c1/σ", X, y)
+    expected = evaluate(fitted.equation.program, fitted.theta[None, :], X.to_numpy())[0]
+    function = fitted.to_callable()
+    np.testing.assert_array_equal(function(X["height (cm)"], X["σ"]), expected)
+    assert function(2.0, 1.0).shape == ()
+    assert function(np.ones((2, 1)), np.ones(3)).shape == (2, 3)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(function))(*X.to_numpy().T), expected)
+    with pytest.raises(TypeError, match=r"function of 2 variables \(height \(cm\), σ\), got 1"):
+        function(1.0)
+    namespace: dict = {}
+    exec(fitted.to_python(), namespace)
+    values = namespace["fall_time_s"](height_cm=X["height (cm)"], σ=X["σ"])
+    np.testing.assert_allclose(values, expected, rtol=1e-14)
+
+
+def test_the_pymc_model_has_the_posterior_where_the_draws_are(line):
+    model = line.to_pymc()
+    assert [variable.name for variable in model.free_RVs] == ["c0", "c1", "sigma"]
+    density = model.compile_logp(jacobian=False)
+    low, high = line.evidence.sigma_bounds
+    theta, sigma = line.draws.flat_theta, line.draws.flat_sigma
+    for place in range(0, 4000, 1000):
+        point = {
+            "c0": theta[place, 0],
+            "c1": theta[place, 1],
+            "sigma_interval__": np.log(sigma[place] - low) - np.log(high - sigma[place]),
+        }
+        z = (SHELF[1] - theta[place, 0] - theta[place, 1] * SHELF[0]["H"]) / sigma[place]
+        expected = -0.5 * z @ z - 5 * np.log(sigma[place] * np.sqrt(2 * np.pi))
+        assert density(point) == pytest.approx(expected - np.log(high - low))
+    far = {"c0": 1e9, "c1": 0.0, "sigma_interval__": 0.0}
+    assert density(far) == -np.inf
+
+
+def test_a_fixed_form_has_everything_but_parameters():
+    fitted = fit("47*sqrt(H)")
+    assert [variable.name for variable in fitted.to_pymc().free_RVs] == ["sigma"]
+    assert list(fitted.estimates().index) == ["sigma"]
+    assert fitted.predict([[400.0]]).tolist() == [940.0]
+    assert "return 47*numpy.sqrt(H)" in fitted.to_python()
+
+
+def test_latex_has_the_target_and_on_request_numbers(line):
+    assert line.latex() == "D = c_{0} + c_{1} H"
+    assert line.latex(estimates=True) == "D = 0.9878 H + 531.0"
+
+
+class Text(HTMLParser):
+    def __init__(self, markup):
+        super().__init__()
+        self.tags, self.texts = [], []
+        self.feed(markup)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_notebooks_show_the_equation_with_estimates_and_uncertainty(line):
+    shown = Text(line._repr_html_())
+    assert "math" in shown.tags and "D" in shown.texts
+    table = line.estimates()
+    latex = line._repr_latex_()
+    assert "D &= c_{0} + c_{1} H" in latex
+    for name in ("c0", "c1", "sigma"):
+        # Mean and deviation to the digits that are shown.
+        mean, sd = table.loc[name, ["mean", "sd"]]
+        text = shown.texts[shown.texts.index(name) + 1]
+        low, high = (float(part) for part in text.split(" ± "))
+        assert low == pytest.approx(mean, abs=sd / 10) and high == pytest.approx(sd, rel=0.1)
+        assert text.replace("±", r"\pm") in latex
+        assert f"{name} = {text}" in str(line)
+    assert repr(line) == f"FittedEquation('c0 + c1*H', log_q={line.evidence.log_q:.2f})"
+
+
+def test_what_cannot_be_fitted_is_still_shown():
+    failed = weigh_equations(["c0*log(-H)"], *SHELF, settings=SETTINGS, random_seed=1).best
+    assert "never finite" in failed._repr_html_()
+    assert failed._repr_latex_().startswith("$")
+    assert str(failed) == "D = c0*log(-H)"
+    assert len(failed.warnings) == 1 and "could not be weighed" in failed.warnings[0]
+
+
+def test_a_hostile_column_name_is_only_text():
+    name = "<img src=x onerror=alert(1)>"
+    fitted = fit(f"c0*`{name}`", pd.DataFrame({name: [1.0, 2.0, 3.0]}), [1.0, 2.1, 2.9])
+    assert "img" not in Text(fitted._repr_html_()).tags
+
+
+def test_a_pickled_equation_predicts_the_same(line):
+    line.predict(GRID)
+    _ = line.posterior
+    copy = pickle.loads(pickle.dumps(line))
+    assert "posterior" not in vars(copy) and "draws" in vars(copy)
+    np.testing.assert_array_equal(copy.predict_interval(GRID), line.predict_interval(GRID))
+    for own, other in zip(groups(copy.posterior), groups(line.posterior), strict=True):
+        for name in own.data_vars:
+            np.testing.assert_array_equal(own[name], other[name])
+
+
+def test_doubts_of_every_kind_are_listed():
+    x = np.linspace(1.0, 2.0, 40)
+    noise = np.zeros(40)
+    noise[7] = 3.0
+    [doubt] = fit("c0*x0", x[:, None], x + noise + 0.001 * np.sin(9 * x)).warnings
+    assert "do not look normal" in doubt
+    assert fit("c0*x0", x[:, None], x + np.random.default_rng(1).normal(0, 0.1, 40)).warnings == []
+    few = fit("c0 + c1*H + c2*H**2").warnings
+    assert any("5 observations for 3 parameters" in doubt for doubt in few)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        twins = fit("c0*exp(c1)*H").warnings
+    assert any("cannot be told apart" in doubt for doubt in twins)
+
+
+def test_only_variables_in_the_equation_count():
+    X = SHELF[0].assign(other=[3.0, 1.0, 4.0, 1.0, 5.0])
+    fitted = fit("c0*sqrt(H)", X)
+    assert fitted.used == ("H",) and fitted.equation.variables == ("H", "other")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.predict([[400.0, 99.0]])
+
+
+def test_many_observations_have_no_pointwise_groups(monkeypatch):
+    X, y = make_sine(30, random_seed=0)
+    fitted = fit("c0 + c1*x0", X, y)
+    monkeypatch.setattr("pmsr.result.fitted.MAX_POINTWISE", 100_000)
+    assert not hasattr(fitted.posterior, "log_likelihood")
+    assert dict(fitted.posterior.posterior.sizes) == {"chain": 4, "draw": 1000}
+
+
+def test_an_equation_that_can_be_weighed_but_not_sampled_is_doubted(monkeypatch):
+    fitted = fit("c0*sqrt(H)")
+
+    def refuse(*arguments):
+        raise ValueError("has no posterior on these data: too bad.")
+
+    monkeypatch.setattr("pmsr.result.fitted.draw_posterior", refuse)
+    assert fitted.warnings == ["has no posterior on these data: too bad."]
+    assert str(fitted) == "D = c0*sqrt(H)"

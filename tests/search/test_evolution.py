@@ -1,0 +1,477 @@
+import os
+import random  # noqa: TID251
+import signal
+import subprocess
+import sys
+import time
+
+import joblib
+import numpy as np
+import pytest
+
+import pmsr.search.evolution
+from pmsr.data import load_galileo, make_data, make_sine
+from pmsr.equation.expression import Equation
+from pmsr.equation.operators import OPERATORS, operator_code
+from pmsr.limits import check_time
+from pmsr.search.checkpoint import load_state, read_progress
+from pmsr.search.evolution import (
+    Archive,
+    Candidate,
+    _Run,
+    distinct_laws,
+    order_finalists,
+    read_graph,
+    run_evolution,
+)
+from pmsr.search.genome import Genome, Primitives, equation_genome
+from pmsr.settings import QUICK, Search
+
+SHELF = make_data(*load_galileo("shelf"))
+SMALL = Search(operators=("+", "*", "sqrt"), population_size=16, generations=6, n_finalists=4)
+
+
+def summary(found):
+    """All that must be the same: equations, log q to the last bit, population."""
+    finalists = [(str(equation), evidence.log_q.hex()) for equation, evidence in found.finalists]
+    clocks = ("elapsed", "equations_per_second", "cache_hits", "cache_lookups")
+    records = [{k: v for k, v in r.items() if k not in clocks} for r in found.history]
+    return finalists, found.population, found.front, repr(records)
+
+
+def test_galileos_law_is_found():
+    longer = Search(**{**vars(SMALL), "population_size": 30, "generations": 30})
+    found = run_evolution(SHELF, search=longer, random_seed=0)
+    assert str(found.winner) in ("c0*sqrt(H)", "sqrt(c0*H)")
+    assert found.stopped == "generations"
+
+
+def test_the_same_seed_gives_the_same_search_and_another_another():
+    first, second, third = (run_evolution(SHELF, search=SMALL, random_seed=s) for s in (1, 1, 2))
+    assert summary(first) == summary(second)
+    assert summary(first) != summary(third)
+
+
+def test_a_column_that_does_not_vary_takes_no_part():
+    names = ["T", "H"]
+    wide = make_data(np.column_stack([np.full(5, 293.0), SHELF.X]), SHELF.y, names=names)
+    options = {"search": SMALL, "random_seed": 1}
+    found = run_evolution(wide, seeds=[Equation("c0*H", names)], **options)
+    alone = run_evolution(SHELF, seeds=[Equation("c0*H", ["H"])], **options)
+    assert summary(found) == summary(alone)
+    with pytest.raises(ValueError, match=r"The guess 'c0\*T' depends on 'T', which is the same"):
+        run_evolution(wide, seeds=[Equation("c0*T", names)], **options)
+
+
+@pytest.mark.slow
+def test_the_number_of_workers_does_not_matter():
+    one = run_evolution(SHELF, search=SMALL, random_seed=1, n_jobs=1)
+    two = run_evolution(SHELF, search=SMALL, random_seed=1, n_jobs=2)
+    assert summary(one) == summary(two)
+
+
+@pytest.mark.slow
+def test_workers_know_the_operators_that_a_user_added():
+    # In a process of its own: the table of operators is for the whole process.
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SEARCH_WITH_A_NEW_ROW],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "c0*cube(x)", done.stdout + done.stderr
+
+
+SEARCH_WITH_A_NEW_ROW = """
+import numpy as np, sympy, pmsr
+from pmsr.data import make_data
+from pmsr.search.evolution import run_evolution
+from pmsr.settings import Search
+pmsr.add_operator(pmsr.Operator(
+    "cube", 1, sympy.Function("cube", real=True), lambda a: a**3, lambda a: a * a * a,
+    lambda a, v: 3.0 * a * a,
+))
+x = np.linspace(1.0, 2.0, 9)
+data = make_data(x, 2 * x**3 + 0.01 * np.cos(50 * x), names=["x"])
+search = Search(operators=("*", "cube"), population_size=4, generations=1, n_finalists=2)
+guess = pmsr.Equation("c0*cube(x)", ["x"])
+print(run_evolution(data, search=search, seeds=[guess], random_seed=0, n_jobs=2).winner)
+"""
+
+
+@pytest.mark.slow
+# What Dask itself says while it starts, and when a worker is killed, is not ours.
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_gives_the_same_result_even_if_it_loses_a_worker():
+    distributed = pytest.importorskip("distributed")
+    alone = run_evolution(SHELF, search=SMALL, random_seed=1)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        joblib.parallel_config(backend="dask"),
+    ):
+        victims = []
+
+        def kill_one(generation):
+            if generation.number == 2:
+                pid = min(client.run(os.getpid).values())
+                os.kill(pid, signal.SIGKILL)
+                victims.append(pid)
+
+        together = run_evolution(SHELF, search=SMALL, random_seed=1, callbacks=[kill_one])
+        assert victims
+    assert summary(together) == summary(alone)
+
+
+def test_a_resumed_search_ends_like_an_uninterrupted_one(tmp_path):
+    whole = run_evolution(SHELF, search=SMALL, random_seed=3)
+    path = tmp_path / "run.npz"
+    half = Search(**{**vars(SMALL), "generations": 3})
+    run_evolution(SHELF, search=half, random_seed=3, checkpoint=path)
+    resumed = run_evolution(SHELF, search=SMALL, random_seed=3, checkpoint=path)
+    assert summary(resumed) == summary(whole)
+
+
+RUN_UNTIL_KILLED = """
+import sys
+from pmsr.data import load_galileo, make_data
+from pmsr.search.evolution import run_evolution
+from pmsr.settings import Search
+search = Search(operators=("+", "*", "sqrt"), population_size=16, generations=100_000)
+import pmsr.search.evolution
+pmsr.search.evolution.SAVE_SECONDS = 0.0
+data = make_data(*load_galileo("shelf"))
+run_evolution(data, search=search, random_seed=3, checkpoint=sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_search_resumes(tmp_path):
+    path = tmp_path / "run.npz"
+    process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", RUN_UNTIL_KILLED, str(path)])
+    for _ in range(600):
+        time.sleep(0.1)
+        if path.exists():
+            break
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    seed = int(np.random.default_rng(3).integers(2**63))
+    reached = load_state(path, SHELF, SMALL, QUICK, seed).generation
+    longer = Search(**{**vars(SMALL), "generations": reached + 3})
+    resumed = run_evolution(SHELF, search=longer, random_seed=3, checkpoint=path)
+    whole = run_evolution(SHELF, search=longer, random_seed=3)
+    assert summary(resumed) == summary(whole)
+
+
+def test_budgets_end_the_search():
+    found = run_evolution(
+        SHELF, search=Search(**{**vars(SMALL), "max_evaluations": 20}), random_seed=0
+    )
+    assert found.stopped == "max_evaluations"
+    patient = Search(**{**vars(SMALL), "generations": 500, "patience": 3})
+    assert run_evolution(SHELF, search=patient, random_seed=0).stopped == "patience"
+    started = time.monotonic()
+    timed = Search(**{**vars(SMALL), "generations": 10**6, "max_time": 4.0})
+    found = run_evolution(SHELF, search=timed, random_seed=0)
+    assert found.stopped == "max_time"
+    assert time.monotonic() - started < 4.0 * 1.05 + 0.3
+
+
+def test_callbacks_see_every_generation_and_may_stop():
+    seen = []
+
+    def stop_at_three(generation):
+        seen.append((generation.number, generation.best.key))
+        return generation.number == 3
+
+    found = run_evolution(SHELF, search=SMALL, random_seed=0, callbacks=[stop_at_three])
+    assert [number for number, _ in seen] == [1, 2, 3]
+    assert found.stopped == "callback"
+
+
+def test_ctrl_c_returns_what_was_found():
+    def interrupt(generation):
+        if generation.number == 2:
+            raise KeyboardInterrupt
+
+    found = run_evolution(SHELF, search=SMALL, random_seed=0, callbacks=[interrupt])
+    assert found.stopped == "interrupted" and found.finalists
+
+
+def test_the_conventional_engine_minimises_the_error():
+    X, y = make_sine(n_points=20, sigma=0.3, random_seed=0)
+    search = Search(
+        operators=("+", "-", "*"), population_size=20, generations=10, fitness="rmse", n_finalists=3
+    )
+    found = run_evolution(make_data(X, y), search=search, random_seed=0)
+    errors = [record["rmse_best"] for record in found.history]
+    assert np.all(np.diff(errors) <= 0.0) and errors[-1] < errors[0]
+    assert [e.rmse for _, e in found.finalists] == sorted(e.rmse for _, e in found.finalists)
+    assert found.winner is found.finalists[0][0]
+    assert all(np.isnan(evidence.log_q) for _, evidence in found.finalists)
+
+
+def test_finalists_are_distinct_and_ranked():
+    found = run_evolution(SHELF, search=SMALL, random_seed=4)
+    keys = [equation.key for equation, _ in found.finalists]
+    assert len(set(keys)) == len(keys)
+    # By what is certain: two standard errors below.
+    low = [evidence.log_q - 2 * evidence.log_q_se for _, evidence in found.finalists]
+    assert low == sorted(low, reverse=True)
+    sizes = [candidate.complexity for candidate in found.front]
+    scores = [candidate.score for candidate in found.front]
+    assert sizes == sorted(sizes) and scores == sorted(scores)
+
+
+def test_a_guess_takes_part():
+    guess = Equation("c0*sqrt(H) + c1*H", ["H"])
+    search = Search(**{**vars(SMALL), "generations": 0})
+    found = run_evolution(SHELF, search=search, seeds=[guess], random_seed=0)
+    assert guess.key in found.population
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "reason"),
+    [
+        (dict(max_parameters=1), "c0 + c1*H", "too many parameters"),
+        (dict(max_complexity=5), "c0*H + c1*H*H", "too complex"),
+        (dict(variable_exponents=False), "c0**H", "variable exponent"),
+        (dict(variable_exponents=False), "c0**sqrt(H)", "variable exponent"),
+        (dict(nested_functions=False), "c0 + sin(H*cos(H))", "nested functions"),
+        (dict(nested_functions=True), "c0 + sin(H*cos(H))", None),
+        (dict(nested_functions=False), "sin(H) + cos(sqrt(c0*H))", None),
+        (dict(share_parameters=False), "c0*(c0 + sin(H))", "shared parameter"),
+        (dict(share_parameters=False), "sin(c0 + H)*(c0 + H)", None),
+        (dict(share_parameters=True), "c0*(c0 + sin(H))", None),
+        (dict(operators=("+", "*", "sqrt", "abs")), "c0 + abs(H)", None),
+    ],
+)
+def test_constraints_refuse(option, text, reason):
+    operators = ("+", "*", "pow", "sqrt", "sin", "cos")
+    search = Search(**{"operators": operators, **option})
+    operators = search.operators
+    genome = equation_genome(
+        Equation(text, ["H"]), Primitives(operators, ("H",)), rng=np.random.default_rng(0)
+    )
+    reading = read_graph(genome, ("H",), search)
+    assert (reading.program is None) == (reason is not None) and reading.refusal == reason
+
+
+def test_functions_that_algebra_brings_in_are_refused():
+    rows = np.array([[0, 0, 0], [6, 0, 0], [operator_code("sqrt"), 1, 1]], dtype=np.int32)
+    reading = read_graph(Genome(rows), ("H",), Search(operators=("*", "sqrt")))
+    assert reading.refusal == "operator abs"
+
+
+def test_exponents_without_variables_are_allowed():
+    operators = ("+", "*", "pow", "sqrt")
+    genome = equation_genome(
+        Equation("c0*H**c1", ["H"]), Primitives(operators, ("H",)), rng=np.random.default_rng(0)
+    )
+    assert read_graph(genome, ("H",), Search(operators=operators)).refusal is None
+
+
+def test_the_archive_knows_what_it_has_seen():
+    archive = Archive()
+    primitives = Primitives(("+", "-", "*"), ("H",))
+    needed = []
+    for text in ("c0*H + c1", "c1 + H*c0", "c0 - H*c1"):
+        genome = equation_genome(Equation(text, ["H"]), primitives, rng=np.random.default_rng(0))
+        if archive.key_of(genome.raw_key()) is None:
+            reading = read_graph(genome, ("H",), Search(operators=primitives.operators))
+            assert reading.key == Equation("c0 + c1*H", ["H"]).key
+            needed.append(archive.learn(genome.raw_key(), reading))
+            archive.add(Candidate(reading.key, -1.0, -1.0, 0.1, 1.0, 2, 5))
+    # The second is the same graph in another order, the third the same equation.
+    assert needed == [True, False]
+    assert (archive.n_lookups, archive.n_hits) == (3, 2)
+
+
+def test_no_global_random_state_is_used():
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    before = (random.getstate(), np.random.get_state()[1].tolist())  # noqa: NPY002
+    run_evolution(SHELF, search=Search(**{**vars(SMALL), "generations": 1}), random_seed=0)
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
+
+
+def test_progress_can_be_shown(capsys):
+    run_evolution(
+        SHELF, search=Search(**{**vars(SMALL), "generations": 2}), random_seed=0, verbose=True
+    )
+    assert "generation" in capsys.readouterr().out
+
+
+def test_spellings_of_one_law_are_one_finalist():
+    def candidate(text, score, rmse):
+        equation = Equation(text, ["H"])
+        return Candidate(
+            equation.key, score, score, 0.1, rmse, len(equation.parameters), equation.complexity
+        )
+
+    spelt = [
+        candidate("sqrt(c0)*sqrt(c1*H/c0)", -9.0, 13.75980001),
+        candidate("sqrt(c0*H)", -9.1, 13.7598),
+        candidate("c0 + c1*H", -9.2, 14.0),
+        candidate("c0*sqrt(H)", -9.3, 13.7598 * (1.0 + 1e-9)),
+    ]
+    laws = distinct_laws(spelt, ["H"])
+    assert [law.key for law in laws] == [spelt[3].key, spelt[2].key]
+
+
+def test_equations_that_could_not_be_weighed_are_counted(tmp_path):
+    path = tmp_path / "state.npz"
+    search = Search(operators=("-", "log"), population_size=20, generations=2)
+    found = run_evolution(SHELF, search=search, random_seed=0, checkpoint=path)
+    state = load_state(path, SHELF, search, QUICK, int(np.random.default_rng(0).integers(2**63)))
+    failed = [candidate["key"] for candidate in state.candidates if candidate["failure"]]
+    assert 0 < len(failed) == found.n_failed < found.n_candidates == len(state.candidates)
+
+
+def test_a_search_that_ran_out_of_time_can_go_on_from_its_last_generation(tmp_path):
+    path = tmp_path / "state.npz"
+    search = Search(operators=("+", "*", "sqrt"), population_size=20, max_time=0.5)
+    found = run_evolution(SHELF, search=search, random_seed=0, checkpoint=path)
+    assert found.stopped == "max_time"
+    assert read_progress(path)[0] == found.history[-1]["generation"]
+
+
+@pytest.mark.parametrize("call", [2, 3, 4, 6, 9])
+def test_a_search_interrupted_within_a_generation_goes_on_as_if_it_had_not_been(
+    tmp_path, monkeypatch, call
+):
+    search = Search(**{**vars(SMALL), "refresh": 1, "generations": 3})
+    whole = run_evolution(SHELF, search=search, random_seed=1)
+    evaluate, calls = _Run.evaluate, []
+
+    def interrupt(self, individuals, deadline):
+        calls.append(1)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return evaluate(self, individuals, deadline)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Run, "evaluate", interrupt)
+        found = run_evolution(SHELF, search=search, random_seed=1, checkpoint=tmp_path / "state")
+    assert found.stopped == "interrupted"
+    after = run_evolution(SHELF, search=search, random_seed=1, checkpoint=tmp_path / "state")
+    assert summary(after)[:2] == summary(whole)[:2]
+
+
+@pytest.mark.parametrize("name", [name for name, one in OPERATORS.items() if one.arity == 1])
+def test_a_search_with_any_function_among_its_operators_resumes(tmp_path, name):
+    search = Search(
+        operators=("*", name), population_size=8, generations=4, max_complexity=16, n_finalists=1
+    )
+    options = {"search": search, "random_seed": 0}
+    whole = run_evolution(SHELF, **options)
+    path = tmp_path / "state"
+    run_evolution(SHELF, **options, checkpoint=path, callbacks=[lambda told: told.number == 2])
+    assert summary(run_evolution(SHELF, **options, checkpoint=path)) == summary(whole)
+
+
+@pytest.mark.parametrize("budget", [{}, {"max_evaluations": 25}, {"patience": 1}])
+def test_a_search_killed_while_its_finalists_are_weighed_does_nothing_else_afterwards(
+    tmp_path, monkeypatch, budget
+):
+    search = Search(**{**vars(SMALL), **budget})
+    whole = run_evolution(SHELF, search=search, random_seed=1)
+    options = {"search": search, "random_seed": 1, "checkpoint": tmp_path / "state"}
+
+    def die(*_):
+        raise SystemExit
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(_Run, "finish", die)
+        run_evolution(SHELF, **options)
+    with monkeypatch.context() as patch:
+        patch.setattr(_Run, "step", die)
+        found = run_evolution(SHELF, **options)
+    assert summary(found) == summary(whole) and found.stopped == whole.stopped
+    # With another budget it goes on.
+    longer = Search(**{**vars(SMALL), "generations": SMALL.generations + 1})
+    more = run_evolution(SHELF, **{**options, "search": longer})
+    assert more.history[-1]["generation"] == longer.generations
+
+
+def test_a_search_killed_after_its_time_was_up_does_not_search_again(tmp_path, monkeypatch):
+    search = Search(**{**vars(SMALL), "generations": 10**6, "max_time": 1.0})
+    options = {"search": search, "random_seed": 1, "checkpoint": tmp_path / "state"}
+    first = run_evolution(SHELF, **options)
+    monkeypatch.setattr(_Run, "step", None)
+    again = run_evolution(SHELF, **options)
+    assert again.stopped == "max_time" and again.population == first.population
+
+
+def slow_down(monkeypatch, seconds):
+    """Let every equation take so long, and look at the clock meanwhile, as real ones do."""
+    weigh = pmsr.search.evolution.weigh
+
+    def slow(*arguments, **options):
+        for _ in range(20):
+            time.sleep(seconds / 20)
+            check_time()
+        return weigh(*arguments, **options)
+
+    monkeypatch.setattr(pmsr.search.evolution, "weigh", slow)
+
+
+@pytest.mark.parametrize(("seconds", "max_time"), [(0.2, 2.0), (1.0, 0.1)])
+def test_time_may_run_out_in_the_first_population(tmp_path, monkeypatch, seconds, max_time):
+    slow_down(monkeypatch, seconds)
+    search = Search(**{**vars(SMALL), "population_size": 40, "max_time": max_time})
+    started = time.monotonic()
+    options = {"search": search, "random_seed": 1, "checkpoint": tmp_path / "state"}
+    found = run_evolution(SHELF, **options)
+    # All forty would take ten times as long. The simplest and the best, or a constant, are weighed
+    # in any case, once in the population and once more among the finalists.
+    assert time.monotonic() - started < max_time + 20 * seconds
+    assert found.stopped == "max_time" and len(found.population) == 40
+    assert found.finalists and np.isfinite(found.finalists[0][1].log_q)
+    assert 0 < found.n_candidates < 40
+    assert found.n_candidates > 1 or str(found.winner) == "c0"
+    monkeypatch.undo()
+    longer = Search(**{**vars(search), "max_time": None, "generations": 2})
+    resumed = run_evolution(SHELF, **{**options, "search": longer})
+    assert len(resumed.history) == 3
+
+
+def test_the_simplest_and_the_best_are_weighed_first():
+    def candidate(text, score, rmse):
+        equation = Equation(text, ["H"])
+        size = len(equation.parameters), equation.complexity
+        return Candidate(equation.key, score, score, 0.1, rmse, *size)
+
+    laws = [
+        candidate("c0 + c1*H + c2*sqrt(H)", -9.0, 1.0),
+        candidate("c0 + c1*H", -9.2, 1.1),
+        candidate("c0*H", -9.5, 1.2),
+        candidate("c0", -20.0, 5.0),
+    ]
+    front = [laws[3], laws[2], laws[1], laws[0]]
+    assert order_finalists(laws[:3], front, ["H"], 2) == [laws[3], laws[0], laws[2], laws[1]]
+
+
+def test_without_time_for_finalists_the_simplest_and_the_best_are_there(monkeypatch):
+    whole = run_evolution(SHELF, search=SMALL, random_seed=1)
+    weigh_again = _Run._weigh_again
+
+    def run_out(self, keys, settings, seed, until):
+        # No thorough weighing ends in time.
+        yield from weigh_again(self, keys, settings, seed, until if until is None else 0.0)
+
+    monkeypatch.setattr(_Run, "_weigh_again", run_out)
+    found = run_evolution(SHELF, search=SMALL, random_seed=1)
+    simplest, best = whole.front[0], max(whole.front, key=lambda one: one.score)
+    assert {equation.key for equation, _ in found.finalists} == {simplest.key, best.key}
+    assert {evidence.log_q for _, evidence in found.finalists} == {simplest.log_q, best.log_q}
+
+
+def test_a_function_is_told_what_is_being_done():
+    told = []
+    run_evolution(SHELF, search=SMALL, random_seed=1, verbose=told.append)
+    assert told[0] == "first population"
+    assert any("finalists" in text for text in told)
+    assert told[-1] == "sampling the posterior of the winner"

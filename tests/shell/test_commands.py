@@ -1,0 +1,523 @@
+import csv
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import pytest
+
+import pmsr
+from pmsr.data import load_galileo
+from pmsr.result.storage import HEADER
+from pmsr.search.checkpoint import read_progress
+from pmsr.search.evolution import _Run
+from pmsr.shell import commands
+from pmsr.shell.cli import main
+from pmsr.shell.run_folder import CHECKPOINT, DATA, LOG, SETTINGS, read_result
+
+ROOT = Path(__file__).parents[2]
+SHELF = load_galileo("shelf")
+FILES = {DATA, SETTINGS, LOG, CHECKPOINT, HEADER, "equations.csv", "posterior.nc", "report.html"}
+TINY = ["--operators", "*", "/", "sqrt", "--population", "16", "--max-complexity", "12"]
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+
+
+def write_shelf(path):
+    SHELF[0].assign(D=SHELF[1]).to_csv(path, index=False)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_shelf(tmp_path_factory.mktemp("data") / "ramp & shelf.csv")
+
+
+@pytest.fixture(scope="module")
+def finished(data, tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "run"
+    options = ["--generations", "6", "--out", str(path), "--quiet"]
+    assert main(["fit", data, "--target", "D", *TINY, *options]) == 0
+    return path
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+def refuse_constant(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+def read_json(text):
+    return json.loads(text, parse_constant=refuse_constant)
+
+
+def keys(path):
+    return [fitted.equation.key for fitted in read_result(path).equations]
+
+
+def test_fit_leaves_a_folder_and_prints_a_table(data, tmp_path, capsys):
+    assert main(["fit", data, "--target", "D", *TINY, "--generations", "6"]) == 0
+    folder = tmp_path / "ramp & shelf-run"
+    assert {path.name for path in folder.iterdir() if path.suffix != ".npz"} | {CHECKPOINT} == FILES
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    lines = printed.out.splitlines()
+    assert lines[0].startswith("5 observations of D, ")
+    assert [line for line in lines if line.startswith(">  c0*sqrt(H) ")]
+    assert "D = c0*sqrt(H)" in lines
+    [estimate] = [line for line in lines if line.startswith("    c0 = ")]
+    # Least squares gives 47.09.
+    assert estimate.startswith("    c0 = 47.")
+    assert "Report:  ramp & shelf-run/report.html" in lines
+    assert "Predict: pmsr predict 'ramp & shelf-run' new.csv" in lines
+    assert max(map(len, lines)) <= 80
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "5 observations of D from ramp &amp; shelf.csv" in page
+    assert "pmsr fit" in page and "<msqrt><mi>H</mi></msqrt>" in page
+    result = read_result(folder)
+    posterior = az.from_netcdf(folder / "posterior.nc").posterior
+    np.testing.assert_array_equal(posterior["c0"], result.best.draws.theta[:, :, 0])
+    assert pmsr.load(folder).operators == ("*", "/", "sqrt")
+
+
+def test_names_of_any_kind_work_from_file_to_prediction(tmp_path, capsys):
+    names = {"H": "drop height [m] & Ω", "D": "Weite τ"}
+    SHELF[0].assign(D=SHELF[1], ort="Pisa").rename(columns=names).to_csv("δ a.csv", index=False)
+    options = ["--target", names["D"], "--features", names["H"], "--generations", "4", *TINY]
+    assert main(["fit", "δ a.csv", *options, "--out", "läufe/nr 1"]) == 0
+    assert "Weite τ = c0*sqrt(`drop height [m] & Ω`)" in capsys.readouterr().out
+    assert main(["predict", "läufe/nr 1", "δ a.csv", "--out", "p.csv"]) == 0
+    assert list(pd.read_csv("p.csv").columns)[:2] == [names["H"], "mean"]
+    law = f"c0*sqrt(`{names['H']}`)"
+    assert main(["compare", "δ a.csv", law, *options[:4], "--out", "c"]) == 0
+    assert "&lt;" not in (tmp_path / "c" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["c", "c0"])
+def test_a_column_may_be_called_like_a_parameter(name, capsys):
+    SHELF[0].rename(columns={"H": name}).assign(D=SHELF[1]).to_csv("c.csv", index=False)
+    assert main(["fit", "c.csv", "--target", "D", "--generations", "2", *TINY]) == 0
+    assert "D = " in capsys.readouterr().out
+
+
+def test_fit_prints_json_and_nothing_else(data, capsys):
+    options = ["--generations", "1", "--out", "new", "--json", "--no-report", "--max-parameters"]
+    assert main(["fit", data, "--target", "D", *TINY, *options, "1"]) == 0
+    printed = capsys.readouterr()
+    found = read_json(printed.out)
+    assert printed.err == ""
+    assert found["target"] == "D" and found["variables"] == ["H"] and found["report"] is None
+    assert found["equations"][found["chosen"]]["equation"] == found["equation"]
+    assert all(row["parameters"] <= 1 for row in found["equations"])
+    assert found["stopped"] == "generations" and found["out"] == "new"
+    assert set(found["estimates"]) >= {"sigma"}
+
+
+def test_a_conventional_search_shows_errors_and_valid_json(data, capsys):
+    options = ["--generations", "1", "--out", "new", "--fitness", "rmse"]
+    assert main(["fit", data, "--target", "D", *TINY, *options]) == 0
+    printed = capsys.readouterr().out
+    assert "log q" not in printed and "RMSE" in printed
+    assert main(["resume", "new", "--generations", "1", "--json"]) == 0
+    assert read_json(capsys.readouterr().out)["equations"][0]["log_q"] is None
+
+
+def test_guesses_are_met(data, capsys):
+    options = ["--generations", "1", "--out", "new", "--json", "--guess", "c0*sqrt(H)", "c0*H*H"]
+    assert main(["fit", data, "--target", "D", *TINY, *options]) == 0
+    found = read_json(capsys.readouterr().out)
+    assert "c0*sqrt(H)" in [row["equation"] for row in found["equations"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--target", "d"], "no column 'd'. Did you mean 'D'?"),
+        (["--target", "D", "--features", "h"], "no column 'h'. Did you mean 'H'?"),
+        (["--target", "D", "--operators", "+", "plus"], "Unknown operator 'plus'. Available: "),
+        (["--target", "D", "--operators", "+", "other.csv"], "Put * in quotes: '*'."),
+        (["--target", "D", "--guess", "c0*("], '(at the end of "c0*(")'),
+        (["--target", "D", "--guess", "c0*exp(H)", "--generations", "1"], "needs the operator"),
+        (["--target", "D", "--population", "7"], "population_size must be even"),
+    ],
+)
+def test_a_mistake_is_an_error_of_one_line_and_leaves_nothing(
+    data, options, words, capsys, tmp_path
+):
+    (tmp_path / "other.csv").write_text("")
+    assert main(["fit", data, *options]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.startswith("pmsr: ") and words in printed.err
+    assert printed.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["other.csv"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("H,D\n1,2\n2,\n", "column 'D' has no value in row 2"),
+        ("H,D\n1,2\nx,3\n", "column 'H' holds text, 'x' in row 2"),
+        ("H,H,D\n1,1,2\n2,2,3\n", "2 columns are called 'H'"),
+        ("H,D\n1,2\n2,2\n", "The target 'D' is constant"),
+        ("H,D\n1,2\n", "At least two rows are needed"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_an_error_of_one_line(tmp_path, text, words, capsys):
+    (tmp_path / "t.csv").write_text(text)
+    assert main(["fit", "t.csv", "--target", "D"]) == 1
+    printed = capsys.readouterr()
+    assert words in printed.err and printed.err.count("\n") == 1
+    assert not (tmp_path / "t-run").exists()
+
+
+def test_a_missing_file_is_an_error_of_one_line(capsys):
+    assert main(["fit", "none.csv", "--target", "D"]) == 1
+    assert capsys.readouterr().err == "pmsr: none.csv: No such file or directory\n"
+
+
+def test_nothing_is_overwritten_unless_forced(run, data, capsys, tmp_path):
+    command = ["fit", data, "--target", "D", *TINY, "--generations", "1", "--quiet", "--out"]
+    assert main([*command, str(run)]) == 1
+    assert f"pmsr resume {run}" in capsys.readouterr().err
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("")
+    for options in ([], ["--force"]):
+        assert main([*command, str(tmp_path / "mine"), *options]) == 1
+        assert "holds other files" in capsys.readouterr().err
+    assert main([*command, str(run), "--force"]) == 0
+    assert capsys.readouterr().out == ""
+    assert read_result(run).history[-1]["generation"] == 1
+
+
+def test_going_on_is_the_same_as_not_having_stopped(data, run, tmp_path):
+    options = ["--generations", "10", "--out", "whole", "--quiet", "--no-report"]
+    assert main(["fit", data, "--target", "D", *TINY, *options]) == 0
+    assert main(["resume", str(run), "--generations", "4", "--quiet"]) == 0
+    assert keys(run) == keys(tmp_path / "whole")
+    assert read_result(run).history[-1]["generation"] == 10
+    assert "resumed: pmsr resume" in (run / LOG).read_text()
+    # A finished budget is granted once more.
+    assert main(["resume", str(run), "--quiet"]) == 0
+    assert read_result(run).history[-1]["generation"] == 20
+
+
+@pytest.mark.parametrize("where", ["finish", "write_result"])
+def test_a_run_killed_after_its_search_only_does_the_rest(
+    data, finished, tmp_path, monkeypatch, where
+):
+    def die(*_, **__):
+        raise SystemExit
+
+    options = ["--generations", "6", "--out", "run", "--quiet"]
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(_Run if where == "finish" else commands, where, die)
+        main(["fit", data, "--target", "D", *TINY, *options])
+    with monkeypatch.context() as patch:
+        patch.setattr(_Run, "step", die)
+        assert main(["resume", "run", "--quiet"]) == 0
+    for name in ("equations.csv", read_header("run")["arrays"]):
+        assert Path("run", name).read_bytes() == (finished / name).read_bytes()
+    # What has come to its end has its budget, or what is asked for, once more.
+    assert main(["resume", "run", "--quiet", "--no-report", "--time", "1s"]) == 0
+    assert read_progress(Path("run") / CHECKPOINT)[0] > 6
+
+
+def read_header(path):
+    return json.loads((Path(path) / HEADER).read_text())
+
+
+def test_the_time_is_that_until_the_prompt_returns(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.5, 4.0, (5000, 2))
+    y = x[:, 0] * np.exp(-x[:, 1]) + 0.1 * rng.standard_normal(5000)
+    pd.DataFrame({"c": x[:, 0], "c0": x[:, 1], "y": y}).to_csv("many.csv", index=False)
+    started = time.monotonic()
+    arguments = ["fit", "many.csv", "--target", "y", "--operators", "+ * exp", "--time", "4s"]
+    assert main([*arguments, "--json"]) == 0
+    assert time.monotonic() - started < 4.0 + 5.0
+    found = json.loads(capsys.readouterr().out)
+    assert found["stopped"] == "max_time"
+    # Either the error bars are there, or it is said that they are not.
+    assert found["estimates"] or any("no time left" in text for text in found["warnings"])
+    # Two numbers for each row, and thousands of draws.
+    assert Path("many-run", "report.html").exists()
+    nc = Path("many-run", "posterior.nc")
+    assert not nc.exists() or nc.stat().st_size < 2_000_000
+
+
+def test_ctrl_c_keeps_what_was_found_and_resume_goes_on(data, tmp_path, capsys, monkeypatch):
+    write = commands.log_generation
+
+    def interrupt(path, generation):
+        write(path, generation)
+        if generation.number == 3:
+            raise KeyboardInterrupt
+
+    command = ["fit", data, "--target", "D", *TINY, "--generations", "6", "--out"]
+    with monkeypatch.context() as patch:
+        patch.setattr(commands, "log_generation", interrupt)
+        assert main([*command, "run"]) == 130
+    printed = capsys.readouterr()
+    assert printed.err == "pmsr: interrupted. Go on with: pmsr resume run\n"
+    assert "D = " in printed.out
+    assert FILES <= {path.name for path in (tmp_path / "run").iterdir()}
+    assert "The search was interrupted" in (tmp_path / "run" / "report.html").read_text()
+    assert main(["resume", "run", "--quiet"]) == 0
+    assert main([*command, "whole", "--quiet"]) == 0
+    assert keys(tmp_path / "run") == keys(tmp_path / "whole")
+    assert read_result(tmp_path / "run").stopped == "generations"
+
+
+def test_ctrl_c_before_anything_was_found_says_so(data, tmp_path, capsys, monkeypatch):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pmsr.estimator.run_evolution", interrupt)
+        options = ["--generations", "2", "--out", "run"]
+        assert main(["fit", data, "--target", "D", *TINY, *options]) == 130
+    assert capsys.readouterr().err == "pmsr: interrupted\n"
+    assert main(["predict", "run", data]) == 1
+    assert "run has no result yet. Go on with it: pmsr resume run" in capsys.readouterr().err
+    assert main(["resume", "run", "--quiet"]) == 0
+    assert read_result(tmp_path / "run").history[-1]["generation"] == 2
+
+
+SEARCH = """
+import sys
+import pmsr.search.evolution
+from pmsr.search.checkpoint import read_progress
+from pmsr.shell.cli import main
+pmsr.search.evolution.SAVE_SECONDS = 0.0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "jobs"), [(signal.SIGINT, "1"), (signal.SIGINT, "2"), (signal.SIGKILL, "1")]
+)
+def test_a_process_that_is_stopped_can_go_on(data, tmp_path, number, jobs, capsys):
+    command = [sys.executable, "-c", SEARCH, "fit", data, "--target", "D", *TINY, "--out", "run"]
+    process = subprocess.Popen(
+        [*command, "--generations", "100000", "--jobs", jobs],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A terminal sends Ctrl-C to all processes of a group.
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "run" / CHECKPOINT).exists() and time.monotonic() < deadline:
+            assert process.poll() is None
+            time.sleep(0.1)
+        os.killpg(process.pid, number)
+        error = process.communicate(timeout=120)[1]
+    finally:
+        process.kill()
+        process.wait()
+    if number == signal.SIGINT:
+        assert process.returncode == 130
+        assert error == "pmsr: interrupted. Go on with: pmsr resume run\n"
+        assert read_result(tmp_path / "run").stopped == "interrupted"
+    done, _ = read_progress(tmp_path / "run" / CHECKPOINT)
+    assert main(["resume", "run", "--generations", "2", "--json"]) == 0
+    assert read_json(capsys.readouterr().out)["stopped"] == "generations"
+    assert read_result(tmp_path / "run").history[-1]["generation"] == done + 2
+
+
+def test_predictions_are_those_of_the_result(run, tmp_path, capsys):
+    grid = pd.DataFrame({"other": ["a", "b"], "H": [350.0, 900.0]})
+    grid.to_csv("new.csv", index=False)
+    assert main(["predict", str(run), "new.csv", "--level", "0.9"]) == 0
+    printed = capsys.readouterr()
+    (tmp_path / "out.csv").write_text(printed.out)
+    found = pd.read_csv("out.csv", float_precision=None)
+    expected = read_result(run).predict_table(grid[["H"]], level=0.9)
+    assert list(found.columns) == ["H", *expected.columns]
+    np.testing.assert_allclose(found.iloc[:, 1:], expected, rtol=1e-14)
+    assert printed.err == ""
+    assert main(["predict", str(run), "new.csv", "--average", "--out", "average.csv"]) == 0
+    average = pd.read_csv("average.csv")
+    expected = read_result(run).predict_table(grid[["H"]], average=True)
+    np.testing.assert_allclose(average.iloc[:, 1:], expected, rtol=1e-14)
+    assert capsys.readouterr().out == ""
+
+
+def test_predictions_outside_the_data_are_warned_of(run, capsys):
+    pd.DataFrame({"H": [5000.0]}).to_csv("new.csv", index=False)
+    assert main(["predict", str(run), "new.csv", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.startswith("pmsr: warning: 1 of 1 rows lie outside the data")
+    found = read_json(printed.out)
+    assert found["predictions"][0]["H"] == 5000.0 and len(found["warnings"]) == 1
+    assert main(["predict", str(run), "new.csv", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_name_that_is_a_formula_is_one_in_no_file_that_is_written(tmp_path, capsys):
+    name = "=cmd|' /C calc'!A0"
+    SHELF[0].rename(columns={"H": name}).assign(D=SHELF[1]).to_csv("t.csv", index=False)
+    laws = [f"`{name}`*c0", f"-`{name}`*c0"]
+    options = ["--target", "D", "--out", "c", "--quiet"]
+    assert main(["compare", "t.csv", *options, "--", *laws]) == 0
+    assert main(["predict", "c", "t.csv"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"'{name},mean,")
+    files = [printed, *(path.read_text() for path in (tmp_path / "c").glob("*.csv"))]
+    cells = [cell for text in files for row in csv.reader(text.splitlines()) for cell in row]
+    assert len(files) == 3 and f"'-`{name}`*c0" in cells
+    assert not [cell for cell in cells if cell[:1] in tuple("=+@") or cell.startswith("-`")]
+    # What was written can be read: the name is the user's again.
+    (tmp_path / "p.csv").write_text(printed)
+    assert main(["predict", "c", "p.csv", "--quiet"]) == 0
+
+
+def test_a_full_disk_is_an_error_of_one_line_after_which_resume_goes_on(
+    data, tmp_path, capsys, full_disk
+):
+    options = ["--generations", "2", "--out", "new", "--quiet", "--no-report"]
+    with full_disk("arrays-"):
+        assert main(["fit", data, "--target", "D", *TINY, *options]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("pmsr: new/arrays-") and error.count("\n") == 1
+    assert "No space left on device. Make room there" in error
+    assert error.endswith("Then go on with: pmsr resume new\n")
+    assert not list(Path("new").glob("*.part"))
+    Path(f"new/{CHECKPOINT}.77.part").write_bytes(b"PK")
+    assert main(["resume", "new", "--quiet", "--no-report"]) == 0
+    assert not list(Path("new").glob("*.part")) and read_result(Path("new")).best
+
+
+def test_a_variable_may_be_called_like_a_column_of_the_predictions(tmp_path, capsys):
+    SHELF[0].rename(columns={"H": "mean"}).assign(D=SHELF[1]).to_csv("t.csv", index=False)
+    assert main(["compare", "t.csv", "--target", "D", "c0*mean", "--out", "c", "--quiet"]) == 0
+    assert main(["predict", "c", "t.csv"]) == 0
+    assert capsys.readouterr().out.startswith("mean,mean_,std,map,")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("h\n1\n", "no column 'H'. Did you mean 'h'?"), ("H\nx\n", "column 'H' holds text")],
+)
+def test_new_data_that_do_not_fit_are_an_error_of_one_line(run, tmp_path, text, words, capsys):
+    (tmp_path / "new.csv").write_text(text)
+    assert main(["predict", str(run), "new.csv"]) == 1
+    printed = capsys.readouterr()
+    assert printed.err.startswith("pmsr: new.csv: ") and words in printed.err
+    assert printed.err.count("\n") == 1 and printed.out == ""
+
+
+class Bomb:
+    def __reduce__(self):
+        return (exec, ("raise SystemExit('executed')",))
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("predict", HEADER),
+        ("predict", "arrays"),
+        ("resume", SETTINGS),
+        ("resume", DATA),
+        ("resume", CHECKPOINT),
+    ],
+)
+@pytest.mark.parametrize(
+    "contents",
+    [b"", b"\xff\xfe", b"[" * 100_000, pickle.dumps(Bomb()), b'{"kind": "pmsr run", "format": 1}'],
+    ids=["empty", "binary", "nested", "pickle", "bare"],
+)
+def test_a_broken_or_hostile_folder_is_refused_in_one_line(
+    run, data, command, name, contents, capsys
+):
+    path = next(run.glob("arrays-*.npz")) if name == "arrays" else run / name
+    path.write_bytes(contents)
+    before = {file.name: file.read_bytes() for file in run.iterdir() if file.name != LOG}
+    assert main([command, str(run), *([data] if command == "predict" else [])]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1
+    assert printed.err.startswith(f"pmsr: {run}")
+    after = {file.name: file.read_bytes() for file in run.iterdir() if file.name != LOG}
+    after.pop(SETTINGS), before.pop(SETTINGS)
+    assert after == before
+
+
+def test_a_checkpoint_of_another_run_is_refused(run, data, tmp_path, capsys):
+    options = ["--generations", "1", "--seed", "5", "--out", "other", "--quiet"]
+    assert main(["fit", data, "--target", "D", *TINY, *options]) == 0
+    shutil.copy(tmp_path / "other" / CHECKPOINT, run / CHECKPOINT)
+    assert main(["resume", str(run)]) == 1
+    assert "belongs to other data, options or seed" in capsys.readouterr().err
+
+
+def test_what_is_no_run_is_refused(tmp_path, data, capsys):
+    for command in (["predict", ".", data], ["resume", "."], ["resume", "nowhere"]):
+        assert main(command) == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1 and "is not a" in error
+
+
+LAWS = ["c0*sqrt(H)", "c0 + c1*H", "log(-H)"]
+
+
+def test_equations_are_compared(data, tmp_path, capsys):
+    assert main(["compare", data, "--target", "D", *LAWS, "--out", "laws"]) == 0
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert printed.err == "" and lines[0].strip() == "5 observations of D"
+    assert [line for line in lines if line.startswith(">  c0*sqrt(H) ")]
+    assert [line for line in lines if line.startswith("   log(-H) ") and "failed" in line]
+    assert "Report:  laws/report.html" in lines and not any("resume" in line for line in lines)
+    assert main(["predict", "laws", data]) == 0
+    assert capsys.readouterr().out.count("\n") == 6
+    assert main(["resume", "laws"]) == 1
+    assert "is a comparison: there is no search" in capsys.readouterr().err
+
+
+def test_a_comparison_prints_json(data, tmp_path, capsys):
+    assert main(["compare", data, "--target", "D", *LAWS, "--json", "--seed", "1"]) == 0
+    found = read_json(capsys.readouterr().out)
+    expected = pmsr.weigh_equations(LAWS, *SHELF, random_seed=1)
+    assert [row["equation"] for row in found["equations"]] == list(expected.table["equation"])
+    assert found["equations"][0]["log_q"] == expected.table["log_q"].iloc[0]
+    assert found["equations"][2]["log_q"] is None and found["out"] is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_comparison_in_which_all_fail_is_an_error(data, capsys):
+    for options in ([], ["--json"]):
+        assert main(["compare", data, "--target", "D", "log(-H)", *options]) == 1
+    assert "No equation could be weighed" in capsys.readouterr().out
+
+
+def test_a_wrong_equation_is_pointed_at(data, capsys):
+    assert main(["compare", data, "--target", "D", "c0*(H"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("pmsr: ") and error.endswith('(at the end of "c0*(H")\n')
+
+
+@pytest.mark.slow
+def test_the_demo_finds_galileos_law_and_may_be_repeated(tmp_path, capsys):
+    for _ in range(2):
+        assert main(["demo"]) == 0
+        printed = capsys.readouterr()
+        assert "\nD = c0*sqrt(H)\n    c0 = 47." in printed.out and printed.err == ""
+    assert FILES <= {path.name for path in (tmp_path / "pmsr-demo").iterdir()}
