@@ -12,11 +12,13 @@ from scipy.integrate import simpson
 
 from pmsr.data import Data
 from pmsr.expression import Equation, read_problem
-from pmsr.multistart import FitError, fit, fit_once
+from pmsr.atlas import SurfaceTarget
+from pmsr.multistart import Fit, FitError, fit, fit_once, symmetric_copies
 from pmsr.program import Program, evaluate
 from pmsr.proposal import Target, log_kernel, log_sum_exp, narrow
 from pmsr.settings import RandomSeed, Settings
 from pmsr.smc import MIN_ESS, FractionalKernel, run_kernel
+from pmsr.surface import Surface
 from pmsr.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
@@ -255,10 +257,38 @@ def make_target(
 ) -> Target:
     """Fit an equation and set up the density to integrate."""
     gamma = settings.resolve_gamma(len(data.y), program.n_parameters)
-    found = fit(program, data, settings.n_multistarts, rng=rng)
-    target = Target(found, data, gamma, settings.sigma_bounds(data.y), settings.sigma_power)
+    common = (data, gamma, settings.sigma_bounds(data.y), settings.sigma_power)
+    is_linear = len(program.affine) == program.n_parameters
+    if settings.parameter_prior == "flat" or is_linear:
+        # Where f is linear in theta, the volume of the surface is the same everywhere.
+        target = Target(fit(program, data, settings.n_multistarts, rng=rng), *common)
+    else:
+        target = SurfaceTarget(_fit_surface(program, data, settings, rng=rng), *common)
     target.check_range()
     return target
+
+
+def _fit_surface(
+    program: Program, data: Data, settings: Settings, *, rng: np.random.Generator
+) -> Fit:
+    """Find the minima on the surface of predictions, with all their images."""
+    found = fit(
+        program,
+        data,
+        settings.n_multistarts,
+        rng=rng,
+        generic=True,
+        rule=lambda one: Surface.of(one, data).obeys,
+    )
+    surface = Surface.of(found.program, data)
+    worst = (found.minima[0].sse + len(data.y) * settings.sigma_bounds(data.y)[0] ** 2)
+    best = replace(found.minima[0], theta=surface.wrap(found.minima[0].theta))
+    surface = surface.around([best])
+    shifts = [shift for watched in surface.watched for shift in watched.shifts]
+    minima = symmetric_copies(
+        found.program, data, [best, *found.minima[1:]], np.array(shifts), surface.obeys
+    )
+    return replace(found, minima=minima or (best,))
 
 
 def _weigh_fitted(

@@ -1,7 +1,9 @@
 """Multistart local optimisation (Section 2.2): the local minima of an equation's squared error."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import permutations, product
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,10 @@ CURVED_TOLERANCE = 1e-8
 # A lesser minimum this many times farther out, or in, than the best and the natural scale is no
 # minimum: the search ran along a valley that ends at infinity, where all volumes are infinite.
 RUNAWAY = 1e3
+N_AROUND = 4  # places at which the generic rank is looked for
+MAX_PERMUTED = 4  # curved parameters of which all orders and signs are tried: 384
+SAME_ERROR = 1e-8  # relative difference of squared errors between images of one minimum
+MAX_COPIES = 64
 SPREAD = 1.5  # standard deviation of the logarithm of a random start, around its natural scale
 
 
@@ -111,7 +117,19 @@ class FitError(Exception):
     """The equation cannot be fitted; the message says why. Becomes a value in `evidence`."""
 
 
-def fit(program: Program, data: Data, n_multistarts: int, *, rng: np.random.Generator) -> Fit:
+Rule: TypeAlias = Callable[[Floats], NDArray[np.bool_]]
+"""Tells which of a batch of parameter vectors a prior allows at all."""
+
+
+def fit(
+    program: Program,
+    data: Data,
+    n_multistarts: int,
+    *,
+    rng: np.random.Generator,
+    generic: bool = False,
+    rule: Callable[[Program], Rule] | None = None,
+) -> Fit:
     """Find the local minima of an equation.
 
     Parameters
@@ -124,6 +142,11 @@ def fit(program: Program, data: Data, n_multistarts: int, *, rng: np.random.Gene
         Number of local optimisations.
     rng
         Source of the random starts.
+    generic
+        Whether the rank is that of the law, next to the best minimum, and not that at it: where
+        ``c0**2`` fits a negative number the fit is singular and the law is not.
+    rule
+        What the prior allows, for a program; minima that break it are left out.
 
     Raises
     ------
@@ -135,22 +158,34 @@ def fit(program: Program, data: Data, n_multistarts: int, *, rng: np.random.Gene
     Where the Jacobian at the best minimum has rank r < p, p - r parameters are frozen there
     (pivoted QR that keeps those in which f is affine) and the rest is fitted again.
     """
+
+    def keep_full_rank(one: Program, minima: tuple[Minimum, ...]) -> tuple[Minimum, ...]:
+        if generic:
+            return minima
+        return tuple(m for m in minima if len(_identifiable(one, m.jacobian)) == len(free))
+
     with np.errstate(all="ignore"):
-        minima = _find_minima(program, data, n_multistarts, rng=rng)
+        allowed = None if rule is None else rule(program)
+        minima = _find_minima(program, data, n_multistarts, rng=rng, rule=allowed)
         theta = minima[0].theta
         free = _identifiable(program, minima[0].jacobian)
+        if generic and len(free) < program.n_parameters:
+            free = max(
+                [free, *_identifiable_around(program, data, theta, rng=rng)], key=len
+            )
         if len(free) == 0:
             raise FitError("no identifiable direction: no parameter changes the predictions")
         if len(free) == program.n_parameters:
-            minima = tuple(
-                m for m in minima if len(_identifiable(program, m.jacobian)) == len(free)
-            )
+            minima = keep_full_rank(program, minima)
             return Fit(program, minima, tuple(range(program.n_parameters)), theta)
         frozen = {k: float(theta[k]) for k in range(len(theta)) if k not in free}
         reduced = program.freeze(frozen)
         starts = np.array([minimum.theta[list(free)] for minimum in minima])
-        minima = _find_minima(reduced, data, n_multistarts, rng=rng, extra_starts=starts)
-        minima = tuple(m for m in minima if len(_identifiable(reduced, m.jacobian)) == len(free))
+        allowed = None if rule is None else rule(reduced)
+        minima = _find_minima(
+            reduced, data, n_multistarts, rng=rng, extra_starts=starts, rule=allowed
+        )
+        minima = keep_full_rank(reduced, minima)
         if not minima:
             raise FitError("no identifiable direction: the rank changes from place to place")
         best = theta.copy()
@@ -178,6 +213,7 @@ def _find_minima(
     rng: np.random.Generator,
     extra_starts: Floats | None = None,
     thorough: bool = True,
+    rule: Rule | None = None,
 ) -> tuple[Minimum, ...]:
     """Let random points descend together, optimise from the best distinct ones, keep minima."""
     affine = list(program.affine)
@@ -205,9 +241,18 @@ def _find_minima(
         mirrored, mirror_errors = _descend(program, _thin(data), mirrored, affine)
         starts = np.concatenate([starts, mirrored])
         errors = np.concatenate([errors, mirror_errors])
+    if rule is not None:
+        obeys = rule(starts)
+        if not obeys.any():
+            raise FitError("no fit: a pole between the rows, or an alias, wherever it fits")
+        starts, errors = starts[obeys], errors[obeys]
     minima: list[Minimum] = []
     for k in _distinct_starts(starts, errors, scales, n_multistarts):
-        _add_distinct(minima, _optimise(program, data, starts[k], scales, thorough))
+        found = _optimise(program, data, starts[k], scales, thorough)
+        if rule is not None and (found is None or not rule(found.theta[None, :])[0]):
+            # The least error lies beyond what is allowed: the start is as near as we know.
+            found = _minimum_at(program, data, starts[k], converged=False)
+        _add_distinct(minima, found)
     if not minima:
         raise FitError("no fit: every local optimisation failed")
     minima.sort(key=lambda minimum: minimum.sse)
@@ -284,6 +329,13 @@ def _optimise(
         theta, converged = _levenberg_marquardt(program, data, start, thorough)
     else:
         theta, converged = _bfgs(program, data, start, scales)
+    return _minimum_at(program, data, theta, converged)
+
+
+def _minimum_at(
+    program: Program, data: Data, theta: Floats, converged: bool
+) -> Minimum | None:
+    """Describe a place; None if it is not finite there."""
     values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
     sse = float(np.sum((data.y - values[0]) ** 2))
     lengths = column_lengths(jacobian[0].T)
@@ -422,6 +474,69 @@ def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:
         kept += [int(group[k]) for k in order[:n_new]]
         basis = np.hstack([basis, q[:, :n_new]])
     return tuple(sorted(kept))
+
+
+def _identifiable_around(
+    program: Program, data: Data, theta: Floats, *, rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    """Choose identifiable parameters at some places near theta, where the rank is the generic."""
+    scales = natural_scales(program, data)
+    steps = rng.standard_normal((N_AROUND, len(theta)))
+    # Additive: a parameter that was fitted to zero must move.
+    places = theta + 0.1 * steps * np.maximum(np.abs(theta), scales)
+    values, jacobian = evaluate_jacobian(program, places, data.X)
+    return [
+        _identifiable(program, np.ascontiguousarray(one.T))
+        for one, row in zip(jacobian, values, strict=True)
+        if np.isfinite(row).all() and np.isfinite(column_lengths(one.T)).all()
+    ]
+
+
+def symmetric_copies(
+    program: Program, data: Data, minima: Sequence[Minimum], shifts: Floats, rule: Rule
+) -> tuple[Minimum, ...]:
+    """Add to minima those that the law's own symmetries make of them.
+
+    Roots may change places, c0*sin(c1*x) may change two signs, and a phase may be shifted by half
+    a period. All copies count, so that no temperature sees more of them than another.
+
+    Parameters
+    ----------
+    program, data
+        The equation and the observations.
+    minima
+        What was found.
+    shifts
+        Steps that parameters may take, each of shape (p,): half periods of phases.
+    rule
+        What the prior allows.
+    """
+    affine = list(program.affine)
+    curved = [k for k in range(program.n_parameters) if k not in affine]
+    q = len(curved)
+    orders = list(permutations(range(q))) if q <= MAX_PERMUTED else [tuple(range(q))]
+    signs = np.array(list(product((1.0, -1.0), repeat=q)) if q <= MAX_PERMUTED else [(1.0,) * q])
+    unit = 1.0 / float(np.std(data.y))
+    copies: list[Minimum] = []
+    for minimum in minima:
+        eta = minimum.theta[curved]
+        places = np.concatenate([eta[list(order)] * signs for order in orders])
+        steps = np.array([[0.0] * q, *(m * s[curved] for s in shifts for m in (-2, -1, 1, 2))])
+        starts = np.zeros((len(places) * len(steps), program.n_parameters))
+        starts[:, curved] = (places[:, None] + steps).reshape(-1, q)
+        theta, errors = _descend(program, data, starts, affine, 0)
+        error = minimum.sse * unit**2
+        same = np.abs(errors - error) <= SAME_ERROR * error + 1e-12
+        for place in np.concatenate([minimum.theta[None, :], theta[same]]):
+            if len(copies) == MAX_COPIES:
+                break
+            size = np.abs(place) + 1e-9
+            if any(np.all(np.abs(other.theta - place) <= 1e-6 * size) for other in copies):
+                continue
+            copy = _minimum_at(program, data, place, minimum.converged)
+            if copy is not None and rule(place[None, :])[0]:
+                copies.append(copy)
+    return tuple(copies)
 
 
 def natural_scales(program: Program, data: Data) -> Floats:
