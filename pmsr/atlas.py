@@ -218,7 +218,7 @@ class Atlas:
         n, r = len(target.data.y), len(surface.order)
         centres, whitens, shares, group = [], [], [], []
         low, high = target.sigma_bounds
-        for minimum in target.fit.minima:
+        for minimum in (*target.fit.minima, *target.fit.images):
             sigma = min(max(sqrt(minimum.sse / max(1, n - r)), low), high)
             metric = _schur(minimum.jacobian, surface)
             w, slope = target.to_w(minimum.theta[None, surface.order[surface.n_affine :]])

@@ -13,9 +13,9 @@ from scipy.integrate import simpson
 from pmsr.data import Data
 from pmsr.expression import Equation, read_problem
 from pmsr.atlas import SurfaceTarget
-from pmsr.multistart import Fit, FitError, fit, fit_once, symmetric_copies
+from pmsr.multistart import Fit, FitError, fit, fit_once, add_images
 from pmsr.program import Program, evaluate
-from pmsr.proposal import Target, log_kernel, log_sum_exp, narrow
+from pmsr.proposal import NEGLIGIBLE, Target, log_kernel, log_sum_exp, narrow
 from pmsr.settings import RandomSeed, Settings
 from pmsr.smc import MIN_ESS, FractionalKernel, run_kernel
 from pmsr.surface import Surface
@@ -263,13 +263,13 @@ def make_target(
         # Where f is linear in theta, the volume of the surface is the same everywhere.
         target = Target(fit(program, data, settings.n_multistarts, rng=rng), *common)
     else:
-        target = SurfaceTarget(_fit_surface(program, data, settings, rng=rng), *common)
+        target = SurfaceTarget(_fit_surface(program, data, settings, gamma, rng=rng), *common)
     target.check_range()
     return target
 
 
 def _fit_surface(
-    program: Program, data: Data, settings: Settings, *, rng: np.random.Generator
+    program: Program, data: Data, settings: Settings, gamma: float, *, rng: np.random.Generator
 ) -> Fit:
     """Find the minima on the surface of predictions, with all their images."""
     found = fit(
@@ -281,14 +281,14 @@ def _fit_surface(
         rule=lambda one: Surface.of(one, data).obeys,
     )
     surface = Surface.of(found.program, data)
-    worst = (found.minima[0].sse + len(data.y) * settings.sigma_bounds(data.y)[0] ** 2)
     best = replace(found.minima[0], theta=surface.wrap(found.minima[0].theta))
+    floor = len(data.y) * settings.sigma_bounds(data.y)[0] ** 2
+    worst = (best.sse + floor) * np.exp(2.0 * NEGLIGIBLE / (gamma * len(data.y)))
     surface = surface.around([best])
+    others = [m for m in found.minima[1:] if m.sse <= worst and surface.obeys(m.theta[None, :])[0]]
     shifts = [shift for watched in surface.watched for shift in watched.shifts]
-    minima = symmetric_copies(
-        found.program, data, [best, *found.minima[1:]], np.array(shifts), surface.obeys
-    )
-    return replace(found, minima=minima or (best,))
+    found = replace(found, minima=(best, *others))
+    return add_images(found, data, shifts, surface.obeys, float(worst))
 
 
 def _weigh_fitted(

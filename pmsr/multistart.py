@@ -36,6 +36,7 @@ N_AROUND = 4  # places at which the generic rank is looked for
 MAX_PERMUTED = 4  # curved parameters of which all orders and signs are tried: 384
 SAME_ERROR = 1e-8  # relative difference of squared errors between images of one minimum
 MAX_COPIES = 64
+MAX_IMAGES = 8
 SPREAD = 1.5  # standard deviation of the logarithm of a random start, around its natural scale
 
 
@@ -75,12 +76,16 @@ class Fit:
         Places in the original theta of the parameters that remain.
     theta
         The best minimum in the original parameters, of shape (p,).
+    images
+        Places that mirror a minimum without being one, but fit well enough to matter: a branch
+        that the minimum's own neighbourhood reaches only through infinity.
     """
 
     program: Program
     minima: tuple[Minimum, ...]
     free: tuple[int, ...]
     theta: Floats
+    images: tuple[Minimum, ...] = ()
 
     def full_theta(self, theta: Floats) -> Floats:
         """Put the frozen parameters back: from shape (n, rank) to (n, p)."""
@@ -479,11 +484,16 @@ def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:
 def _identifiable_around(
     program: Program, data: Data, theta: Floats, *, rng: np.random.Generator
 ) -> list[tuple[int, ...]]:
-    """Choose identifiable parameters at some places near theta, where the rank is the generic."""
+    """Choose identifiable parameters at other places, where the rank is the generic one.
+
+    Some near theta, by steps that also move what was fitted to zero; and some of natural size, for
+    an optimisation that ran off to infinity, where nothing changes any more.
+    """
     scales = natural_scales(program, data)
     steps = rng.standard_normal((N_AROUND, len(theta)))
-    # Additive: a parameter that was fitted to zero must move.
-    places = theta + 0.1 * steps * np.maximum(np.abs(theta), scales)
+    near = theta + 0.1 * steps * np.maximum(np.abs(theta), scales)
+    signs = np.where(theta < 0.0, -1.0, 1.0)
+    places = np.concatenate([near, signs * scales * np.exp(steps)])
     values, jacobian = evaluate_jacobian(program, places, data.X)
     return [
         _identifiable(program, np.ascontiguousarray(one.T))
@@ -492,51 +502,59 @@ def _identifiable_around(
     ]
 
 
-def symmetric_copies(
-    program: Program, data: Data, minima: Sequence[Minimum], shifts: Floats, rule: Rule
-) -> tuple[Minimum, ...]:
-    """Add to minima those that the law's own symmetries make of them.
+def add_images(found: Fit, data: Data, shifts: Sequence[Floats], rule: Rule, worst: float) -> Fit:
+    """Add to the minima those that the law's own symmetries make of them.
 
     Roots may change places, c0*sin(c1*x) may change two signs, and a phase may be shifted by half
-    a period. All copies count, so that no temperature sees more of them than another.
+    a period. All copies count, so that no temperature sees more of them than another. What is no
+    exact copy but has a squared error of at most `worst` becomes an image.
 
     Parameters
     ----------
-    program, data
-        The equation and the observations.
-    minima
-        What was found.
+    found
+        The minima.
+    data
+        The observations.
     shifts
         Steps that parameters may take, each of shape (p,): half periods of phases.
     rule
         What the prior allows.
+    worst
+        Largest squared error that matters.
     """
-    affine = list(program.affine)
+    program, affine = found.program, list(found.program.affine)
     curved = [k for k in range(program.n_parameters) if k not in affine]
     q = len(curved)
     orders = list(permutations(range(q))) if q <= MAX_PERMUTED else [tuple(range(q))]
     signs = np.array(list(product((1.0, -1.0), repeat=q)) if q <= MAX_PERMUTED else [(1.0,) * q])
-    unit = 1.0 / float(np.std(data.y))
-    copies: list[Minimum] = []
-    for minimum in minima:
+    steps = np.array([[0.0] * q, *(m * s[curved] for s in shifts for m in (-2, -1, 1, 2))])
+    unit = float(np.std(data.y))
+    scales = natural_scales(program, data)[curved]
+    copies, images = list(found.minima), []
+    for minimum in found.minima:
         eta = minimum.theta[curved]
         places = np.concatenate([eta[list(order)] * signs for order in orders])
-        steps = np.array([[0.0] * q, *(m * s[curved] for s in shifts for m in (-2, -1, 1, 2))])
+        size = np.max(np.abs(eta) / scales)
+        if size > RUNAWAY:
+            # An optimisation that went to infinity has passed by where things still change.
+            far = np.abs(eta) > RUNAWAY * scales
+            inward = [np.where(far, eta * (k / size), eta) for k in (RUNAWAY, 100.0, 10.0)]
+            places = np.concatenate([places, *(signs * one for one in inward)])
         starts = np.zeros((len(places) * len(steps), program.n_parameters))
         starts[:, curved] = (places[:, None] + steps).reshape(-1, q)
         theta, errors = _descend(program, data, starts, affine, 0)
-        error = minimum.sse * unit**2
-        same = np.abs(errors - error) <= SAME_ERROR * error + 1e-12
-        for place in np.concatenate([minimum.theta[None, :], theta[same]]):
-            if len(copies) == MAX_COPIES:
-                break
-            size = np.abs(place) + 1e-9
-            if any(np.all(np.abs(other.theta - place) <= 1e-6 * size) for other in copies):
+        for place, sse in zip(theta, errors * unit**2, strict=True):
+            is_copy = abs(sse - minimum.sse) <= SAME_ERROR * minimum.sse + 1e-12 * unit**2
+            kept, most = (copies, MAX_COPIES) if is_copy else (images, MAX_IMAGES)
+            if sse > worst or len(kept) >= most:
+                continue
+            size = 1e-6 * np.abs(place) + 1e-9
+            if any(np.all(np.abs(other.theta - place) <= size) for other in (*copies, *images)):
                 continue
             copy = _minimum_at(program, data, place, minimum.converged)
             if copy is not None and rule(place[None, :])[0]:
-                copies.append(copy)
-    return tuple(copies)
+                kept.append(copy)
+    return replace(found, minima=tuple(copies), images=tuple(images))
 
 
 def natural_scales(program: Program, data: Data) -> Floats:
