@@ -42,6 +42,10 @@ class Settings:
         :math:`\log q = \log Z(1) - \log Z(\gamma)`, Eq. (5): a number in (0, 1), ``"paper"`` for
         :math:`1/\sqrt{N}`, or ``"ohagan"`` for the robust choice of [1]_. It must be the same for
         all equations that are compared, see :meth:`resolve_gamma`.
+    parameter_prior
+        Where theta is flat: ``"invariant"``, on the surface of the equation's predictions, so that
+        log q belongs to the law and not to the way in which it is written; or ``"flat"``, in the
+        parameters themselves, as in the paper. For equations linear in theta both are the same.
     sigma_prior
         Prior of the noise level :math:`\sigma` between its bounds: ``"flat"``, the paper's, or
         ``"log-flat"``, :math:`1/\sigma`.
@@ -78,6 +82,7 @@ class Settings:
     """
 
     gamma: float | Literal["paper", "ohagan"] = "paper"
+    parameter_prior: Literal["invariant", "flat"] = "flat"
     sigma_prior: Literal["flat", "log-flat"] = "flat"
     sigma_max: float = 2.0
     sigma_min: float = 1e-6
@@ -91,6 +96,7 @@ class Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.thorough, bool):
             raise ValueError(f"thorough must be True or False, got {self.thorough!r}.")
+        _check_choice("parameter_prior", self.parameter_prior, ("invariant", "flat"))
         _check_choice("sigma_prior", self.sigma_prior, ("flat", "log-flat"))
         _check_choice("noise", self.noise, ("gaussian",))
         self._set("gamma", _check_gamma(self.gamma))

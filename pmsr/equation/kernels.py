@@ -64,7 +64,15 @@ def _link() -> tuple[Any, Any, int]:
 
 
 # Dependencies first.
-_LINKED_KERNELS = ("_sweep", "_backward", "_values", "_jacobian", "_project", "_descend")
+_LINKED_KERNELS = (
+    "_sweep",
+    "_backward",
+    "_values",
+    "_jacobian",
+    "_moments",
+    "_project",
+    "_descend",
+)
 
 _apply, _push, _linked = _link()
 
@@ -189,6 +197,129 @@ def _backward(nodes, table, adjoint, n_block, active):  # type: ignore[no-untype
             n_a = n_block if active[a] else 0
             n_b = n_block if active[b] else 0
             _push(code, table[a], table[b], table[node], down, adjoint[a, :n_a], adjoint[b, :n_b])
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _moments(  # type: ignore[no-untyped-def]
+    nodes, literals, theta, X, y, centres, scales, watched, sums, slope, gram, distances, extremes
+):
+    """Fill sums over the points, for each theta; nothing of their number is kept.
+
+    With chi the Jacobian, its columns multiplied by scales, and r the residual: sums r'r, slope
+    chi'r of shape (n, p), gram chi'chi of shape (n, p, p), distances of the predictions from each
+    centre, squared, of shape (n, n_centres), and extremes, the least, largest and first value of
+    each watched node, of shape (n, n_watched, 3).
+    """
+    active = find_active(nodes)
+    inactive = ~active
+    p, n_centres, n_watched = theta.shape[1], len(centres), len(watched)
+    most_points = min(BLOCK, len(X))
+    most_theta = max(1, min(BLOCK // most_points, len(theta)))
+    table = np.empty((len(nodes), most_theta * most_points))
+    adjoint = np.empty_like(table)
+    columns = np.empty((p, most_theta * most_points))
+    residual = np.empty(most_points)
+    sums[:], slope[:], gram[:], distances[:] = 0.0, 0.0, 0.0, 0.0
+    extremes[:, :, 0], extremes[:, :, 1] = np.inf, -np.inf
+    for start in range(0, len(X), most_points):
+        points = X[start : start + most_points]
+        n = len(points)
+        _sweep(nodes, literals, theta[:most_theta], points, n, table, inactive)
+        for batch in range(0, len(theta), most_theta):
+            block = theta[batch : batch + most_theta]
+            n_block = len(block) * n
+            _sweep(nodes, literals, block, points, n, table, active)
+            _backward(nodes, table, adjoint, n_block, active)
+            columns[:, :n_block] = 0.0
+            for node in range(len(nodes)):
+                if nodes[node, 0] == PARAMETER:
+                    a = nodes[node, 1]
+                    for i in range(n_block):
+                        columns[a, i] += adjoint[node, i] * scales[a]
+            for k in range(len(block)):
+                here, first = batch + k, k * n
+                values = table[-1, first : first + n]
+                for i in range(n):
+                    residual[i] = y[start + i] - values[i]
+                sums[here] += _dot(residual[:n], residual[:n])
+                for a in range(p):
+                    column = columns[a, first : first + n]
+                    slope[here, a] += _dot(column, residual[:n])
+                    for b in range(a + 1):
+                        gram[here, a, b] += _dot(column, columns[b, first : first + n])
+                for c in range(n_centres):
+                    total = 0.0
+                    for i in range(n):
+                        step = values[i] - centres[c, start + i]
+                        total += step * step
+                    distances[here, c] += total
+                for m in range(n_watched):
+                    seen = table[watched[m], first : first + n]
+                    if start == 0:
+                        extremes[here, m, 2] = seen[0]
+                    for i in range(n):
+                        extremes[here, m, 0] = min(extremes[here, m, 0], seen[i])
+                        extremes[here, m, 1] = max(extremes[here, m, 1], seen[i])
+    return _linked
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def factor_moments(gram, slope, order, least):  # type: ignore[no-untyped-def]
+    """Decompose chi'chi for a batch, in an order of the parameters: affine ones first.
+
+    Returns the lengths of the columns (n, p) in that order, the Cholesky factor of their
+    correlations (n, p, p), and the residual's components along the orthogonalised columns (n, p).
+    NaN where a column adds less than `least` of its length to those before it.
+    """
+    n, p = slope.shape
+    lengths, whitened = np.empty((n, p)), np.empty((n, p))
+    root = np.zeros((n, p, p))
+    for one in range(n):
+        for i in range(p):
+            a = order[i]
+            lengths[one, i] = np.sqrt(gram[one, a, a])
+            total = slope[one, a] / lengths[one, i]
+            diagonal = 1.0
+            for j in range(i):
+                b = order[j]
+                entry = gram[one, max(a, b), min(a, b)] / (lengths[one, i] * lengths[one, j])
+                for k in range(j):
+                    entry -= root[one, i, k] * root[one, j, k]
+                entry /= root[one, j, j]
+                root[one, i, j] = entry
+                diagonal -= entry * entry
+                total -= entry * whitened[one, j]
+            root[one, i, i] = np.sqrt(diagonal) if diagonal > least * least else np.nan
+            whitened[one, i] = total / root[one, i, i]
+    return lengths, root, whitened
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def kernel_sums(points, centres, whitens, weights, group, power, nu, sums):  # type: ignore[no-untyped-def]
+    """Add up Student densities, without their common constant, into one sum for each group.
+
+    Parts have a centre (n_parts, q), an upper triangular matrix W (n_parts, q, q) such that
+    |W (w - centre)| is the distance in units of their width, a weight that includes |W|, and a
+    group. Each adds weight * (1 + distance^2 / nu)^-power to sums (n, n_groups).
+    """
+    n, q = points.shape
+    sums[:] = 0.0
+    step = np.empty(q)
+    for one in range(n):
+        for part in range(len(centres)):
+            square = 0.0
+            for i in range(q):
+                step[i] = points[one, i] - centres[part, i]
+            for i in range(q):
+                along = 0.0
+                for j in range(i, q):
+                    along += whitens[part, i, j] * step[j]
+                square += along * along
+            base = 1.0 + square / nu
+            value = base
+            for _ in range(power - 1):
+                value *= base
+            sums[one, group[part]] += weights[part] / value
 
 
 @njit(error_model="numpy", nogil=True, cache=True)

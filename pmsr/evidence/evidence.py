@@ -13,9 +13,11 @@ from scipy.integrate import simpson
 from pmsr.data import Data
 from pmsr.equation.expression import Equation, read_problem
 from pmsr.equation.program import Program, evaluate
-from pmsr.evidence.multistart import FitError, fit, fit_once
-from pmsr.evidence.proposal import Target, log_kernel, log_sum_exp, narrow
+from pmsr.evidence.atlas import SurfaceTarget
+from pmsr.evidence.multistart import Fit, FitError, add_images, fit, fit_once
+from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_kernel, log_sum_exp, narrow
 from pmsr.evidence.smc import MIN_ESS, FractionalKernel, run_kernel
+from pmsr.evidence.surface import Surface
 from pmsr.settings import RandomSeed, Settings
 from pmsr.threads import one_blas_thread
 
@@ -255,10 +257,38 @@ def make_target(
 ) -> Target:
     """Fit an equation and set up the density to integrate."""
     gamma = settings.resolve_gamma(len(data.y), program.n_parameters)
-    found = fit(program, data, settings.n_multistarts, rng=rng)
-    target = Target(found, data, gamma, settings.sigma_bounds(data.y), settings.sigma_power)
+    common = (data, gamma, settings.sigma_bounds(data.y), settings.sigma_power)
+    is_linear = len(program.affine) == program.n_parameters
+    if settings.parameter_prior == "flat" or is_linear:
+        # Where f is linear in theta, the volume of the surface is the same everywhere.
+        target = Target(fit(program, data, settings.n_multistarts, rng=rng), *common)
+    else:
+        target = SurfaceTarget(_fit_surface(program, data, settings, gamma, rng=rng), *common)
     target.check_range()
     return target
+
+
+def _fit_surface(
+    program: Program, data: Data, settings: Settings, gamma: float, *, rng: np.random.Generator
+) -> Fit:
+    """Find the minima on the surface of predictions, with all their images."""
+    found = fit(
+        program,
+        data,
+        settings.n_multistarts,
+        rng=rng,
+        generic=True,
+        rule=lambda one: Surface.of(one, data).obeys,
+    )
+    surface = Surface.of(found.program, data)
+    best = replace(found.minima[0], theta=surface.wrap(found.minima[0].theta))
+    floor = len(data.y) * settings.sigma_bounds(data.y)[0] ** 2
+    worst = (best.sse + floor) * np.exp(2.0 * NEGLIGIBLE / (gamma * len(data.y)))
+    surface = surface.around([best])
+    others = [m for m in found.minima[1:] if m.sse <= worst and surface.obeys(m.theta[None, :])[0]]
+    shifts = [shift for watched in surface.watched for shift in watched.shifts]
+    found = replace(found, minima=(best, *others))
+    return add_images(found, data, shifts, surface.obeys, float(worst))
 
 
 def _weigh_fitted(

@@ -1,7 +1,9 @@
 """Multistart local optimisation (Section 2.2): the local minima of an equation's squared error."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import permutations, product
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +33,11 @@ CURVED_TOLERANCE = 1e-8
 # A lesser minimum this many times farther out, or in, than the best and the natural scale is no
 # minimum: the search ran along a valley that ends at infinity, where all volumes are infinite.
 RUNAWAY = 1e3
+N_AROUND = 4  # places at which the generic rank is looked for
+MAX_PERMUTED = 4  # curved parameters of which all orders and signs are tried: 384
+SAME_ERROR = 1e-8  # relative difference of squared errors between images of one minimum
+MAX_COPIES = 64
+MAX_IMAGES = 8
 SPREAD = 1.5  # standard deviation of the logarithm of a random start, around its natural scale
 
 
@@ -70,12 +77,16 @@ class Fit:
         Places in the original theta of the parameters that remain.
     theta
         The best minimum in the original parameters, of shape (p,).
+    images
+        Places that mirror a minimum without being one, but fit well enough to matter: a branch
+        that the minimum's own neighbourhood reaches only through infinity.
     """
 
     program: Program
     minima: tuple[Minimum, ...]
     free: tuple[int, ...]
     theta: Floats
+    images: tuple[Minimum, ...] = ()
 
     def full_theta(self, theta: Floats) -> Floats:
         """Put the frozen parameters back: from shape (n, rank) to (n, p)."""
@@ -112,7 +123,19 @@ class FitError(Exception):
     """The equation cannot be fitted; the message says why. Becomes a value in `evidence`."""
 
 
-def fit(program: Program, data: Data, n_multistarts: int, *, rng: np.random.Generator) -> Fit:
+Rule: TypeAlias = Callable[[Floats], NDArray[np.bool_]]
+"""Tells which of a batch of parameter vectors a prior allows at all."""
+
+
+def fit(
+    program: Program,
+    data: Data,
+    n_multistarts: int,
+    *,
+    rng: np.random.Generator,
+    generic: bool = False,
+    rule: Callable[[Program], Rule] | None = None,
+) -> Fit:
     """Find the local minima of an equation.
 
     Parameters
@@ -125,6 +148,11 @@ def fit(program: Program, data: Data, n_multistarts: int, *, rng: np.random.Gene
         Number of local optimisations.
     rng
         Source of the random starts.
+    generic
+        Whether the rank is that of the law, next to the best minimum, and not that at it: where
+        ``c0**2`` fits a negative number the fit is singular and the law is not.
+    rule
+        What the prior allows, for a program; minima that break it are left out.
 
     Raises
     ------
@@ -136,22 +164,32 @@ def fit(program: Program, data: Data, n_multistarts: int, *, rng: np.random.Gene
     Where the Jacobian at the best minimum has rank r < p, p - r parameters are frozen there
     (pivoted QR that keeps those in which f is affine) and the rest is fitted again.
     """
+
+    def keep_full_rank(one: Program, minima: tuple[Minimum, ...]) -> tuple[Minimum, ...]:
+        if generic:
+            return minima
+        return tuple(m for m in minima if len(_identifiable(one, m.jacobian)) == len(free))
+
     with np.errstate(all="ignore"):
-        minima = _find_minima(program, data, n_multistarts, rng=rng)
+        allowed = None if rule is None else rule(program)
+        minima = _find_minima(program, data, n_multistarts, rng=rng, rule=allowed)
         theta = minima[0].theta
         free = _identifiable(program, minima[0].jacobian)
+        if generic and len(free) < program.n_parameters:
+            free = max([free, *_identifiable_around(program, data, theta, rng=rng)], key=len)
         if len(free) == 0:
             raise FitError("no identifiable direction: no parameter changes the predictions")
         if len(free) == program.n_parameters:
-            minima = tuple(
-                m for m in minima if len(_identifiable(program, m.jacobian)) == len(free)
-            )
+            minima = keep_full_rank(program, minima)
             return Fit(program, minima, tuple(range(program.n_parameters)), theta)
         frozen = {k: float(theta[k]) for k in range(len(theta)) if k not in free}
         reduced = program.freeze(frozen)
         starts = np.array([minimum.theta[list(free)] for minimum in minima])
-        minima = _find_minima(reduced, data, n_multistarts, rng=rng, extra_starts=starts)
-        minima = tuple(m for m in minima if len(_identifiable(reduced, m.jacobian)) == len(free))
+        allowed = None if rule is None else rule(reduced)
+        minima = _find_minima(
+            reduced, data, n_multistarts, rng=rng, extra_starts=starts, rule=allowed
+        )
+        minima = keep_full_rank(reduced, minima)
         if not minima:
             raise FitError("no identifiable direction: the rank changes from place to place")
         best = theta.copy()
@@ -179,6 +217,7 @@ def _find_minima(
     rng: np.random.Generator,
     extra_starts: Floats | None = None,
     thorough: bool = True,
+    rule: Rule | None = None,
 ) -> tuple[Minimum, ...]:
     """Let random points descend together, optimise from the best distinct ones, keep minima."""
     affine = list(program.affine)
@@ -206,9 +245,18 @@ def _find_minima(
         mirrored, mirror_errors = _descend(program, _thin(data), mirrored, affine)
         starts = np.concatenate([starts, mirrored])
         errors = np.concatenate([errors, mirror_errors])
+    if rule is not None:
+        obeys = rule(starts)
+        if not obeys.any():
+            raise FitError("no fit: a pole between the rows, or an alias, wherever it fits")
+        starts, errors = starts[obeys], errors[obeys]
     minima: list[Minimum] = []
     for k in _distinct_starts(starts, errors, scales, n_multistarts):
-        _add_distinct(minima, _optimise(program, data, starts[k], scales, thorough))
+        found = _optimise(program, data, starts[k], scales, thorough)
+        if rule is not None and (found is None or not rule(found.theta[None, :])[0]):
+            # The least error lies beyond what is allowed: the start is as near as we know.
+            found = _minimum_at(program, data, starts[k], converged=False)
+        _add_distinct(minima, found)
     if not minima:
         raise FitError("no fit: every local optimisation failed")
     minima.sort(key=lambda minimum: minimum.sse)
@@ -285,6 +333,11 @@ def _optimise(
         theta, converged = _levenberg_marquardt(program, data, start, thorough)
     else:
         theta, converged = _bfgs(program, data, start, scales)
+    return _minimum_at(program, data, theta, converged)
+
+
+def _minimum_at(program: Program, data: Data, theta: Floats, converged: bool) -> Minimum | None:
+    """Describe a place; None if it is not finite there."""
     values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
     sse = float(np.sum((data.y - values[0]) ** 2))
     lengths = column_lengths(jacobian[0].T)
@@ -426,6 +479,82 @@ def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:
         kept += [int(group[k]) for k in order[:n_new]]
         basis = np.hstack([basis, q[:, :n_new]])
     return tuple(sorted(kept))
+
+
+def _identifiable_around(
+    program: Program, data: Data, theta: Floats, *, rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    """Choose identifiable parameters at other places, where the rank is the generic one.
+
+    Some near theta, by steps that also move what was fitted to zero; and some of natural size, for
+    an optimisation that ran off to infinity, where nothing changes any more.
+    """
+    scales = natural_scales(program, data)
+    steps = rng.standard_normal((N_AROUND, len(theta)))
+    near = theta + 0.1 * steps * np.maximum(np.abs(theta), scales)
+    signs = np.where(theta < 0.0, -1.0, 1.0)
+    places = np.concatenate([near, signs * scales * np.exp(steps)])
+    values, jacobian = evaluate_jacobian(program, places, data.X)
+    return [
+        _identifiable(program, np.ascontiguousarray(one.T))
+        for one, row in zip(jacobian, values, strict=True)
+        if np.isfinite(row).all() and np.isfinite(column_lengths(one.T)).all()
+    ]
+
+
+def add_images(found: Fit, data: Data, shifts: Sequence[Floats], rule: Rule, worst: float) -> Fit:
+    """Add to the minima those that the law's own symmetries make of them.
+
+    Roots may change places, c0*sin(c1*x) may change two signs, and a phase may be shifted by half
+    a period. All copies count, so that no temperature sees more of them than another. What is no
+    exact copy but has a squared error of at most `worst` becomes an image.
+
+    Parameters
+    ----------
+    found
+        The minima.
+    data
+        The observations.
+    shifts
+        Steps that parameters may take, each of shape (p,): half periods of phases.
+    rule
+        What the prior allows.
+    worst
+        Largest squared error that matters.
+    """
+    program, affine = found.program, list(found.program.affine)
+    curved = [k for k in range(program.n_parameters) if k not in affine]
+    q = len(curved)
+    orders = list(permutations(range(q))) if q <= MAX_PERMUTED else [tuple(range(q))]
+    signs = np.array(list(product((1.0, -1.0), repeat=q)) if q <= MAX_PERMUTED else [(1.0,) * q])
+    steps = np.array([[0.0] * q, *(m * s[curved] for s in shifts for m in (-2, -1, 1, 2))])
+    unit = float(np.std(data.y))
+    scales = natural_scales(program, data)[curved]
+    copies, images = list(found.minima), list(found.images)
+    for minimum in found.minima:
+        eta = minimum.theta[curved]
+        places = np.concatenate([eta[list(order)] * signs for order in orders])
+        size = np.max(np.abs(eta) / scales)
+        if size > RUNAWAY:
+            # An optimisation that went to infinity has passed by where things still change.
+            far = np.abs(eta) > RUNAWAY * scales
+            inward = [np.where(far, eta * (k / size), eta) for k in (RUNAWAY, 100.0, 10.0)]
+            places = np.concatenate([places, *(signs * one for one in inward)])
+        starts = np.zeros((len(places) * len(steps), program.n_parameters))
+        starts[:, curved] = (places[:, None] + steps).reshape(-1, q)
+        theta, errors = _descend(program, data, starts, affine, 0)
+        for place, sse in zip(theta, errors * unit**2, strict=True):
+            is_copy = abs(sse - minimum.sse) <= SAME_ERROR * minimum.sse + 1e-12 * unit**2
+            kept, most = (copies, MAX_COPIES) if is_copy else (images, MAX_IMAGES)
+            if sse > worst or len(kept) >= most:
+                continue
+            size = 1e-6 * np.abs(place) + 1e-9
+            if any(np.all(np.abs(other.theta - place) <= size) for other in (*copies, *images)):
+                continue
+            copy = _minimum_at(program, data, place, minimum.converged)
+            if copy is not None and rule(place[None, :])[0]:
+                kept.append(copy)
+    return replace(found, minima=tuple(copies), images=tuple(images))
 
 
 def natural_scales(program: Program, data: Data) -> Floats:

@@ -1,22 +1,24 @@
 """Normal approximations around the minima (Eqs. 7 and 8), their region and their mixture."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import lgamma, log, pi
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pmsr.data import Data
 from pmsr.equation.kernels import affine_normal
-from pmsr.equation.program import evaluate_jacobian
+from pmsr.equation.program import Program, evaluate_jacobian
 from pmsr.evidence.multistart import Fit, FitError, Minimum, Region
 from pmsr.limits import check_time
 from pmsr.magnitude import column_lengths, take_out_exponent
 
 Floats = NDArray[np.float64]
+Evaluate: TypeAlias = Callable[[Program, Data, Floats, Floats], Floats]
+"""Log likelihood of particles: `pmsr.model.Template.log_likelihood`."""
 
 WIDTH = 6.0  # of the defensive part, in units of log rho and of log sigma
 N_GRID = 1024  # cells of the histogram from which log sigma is drawn
@@ -116,11 +118,32 @@ class Target:
         nearest = np.min(self.region.squares(theta), axis=0)
         return np.asarray(nearest <= (fraction * self.region.radius) ** 2)
 
+    def inside_half(self, theta: Floats) -> NDArray[np.bool_]:
+        """Tell which theta would stay if the bounds were halved."""
+        return self.inside(theta, 0.5)
+
     def log_prior(self, theta: Floats, log_sigma: Floats) -> Floats:
         r"""Log prior density in (theta, log sigma): :math:`\sigma^{1-k}` on the region, or -inf."""
         low, high = np.log(self.sigma_bounds)
         allowed = self.inside(theta) & (log_sigma >= low) & (log_sigma <= high)
         return np.where(allowed, (1 - self.sigma_power) * log_sigma, -np.inf)
+
+    def densities(
+        self, theta: Floats, log_sigma: Floats, evaluate: Evaluate | None, look: Any = None
+    ) -> tuple[Floats, Floats]:
+        """Log prior and log likelihood of a batch; the latter where the prior allows it."""
+        log_prior = self.log_prior(theta, log_sigma)
+        allowed = np.isfinite(log_prior)
+        log_likelihood = np.full(len(theta), -np.inf)
+        if evaluate is not None and allowed.any():
+            log_likelihood[allowed] = evaluate(
+                self.fit.program, self.data, theta[allowed], np.exp(log_sigma[allowed])
+            )
+        return log_prior, log_likelihood
+
+    def propose(self, n_draws: int, *, rng: np.random.Generator) -> "Mixture":
+        """Make the mixture from which particles are drawn."""
+        return Proposal(self, (self.gamma, 1.0))
 
     def log_sigma(self, chart: "Chart", phi: float) -> "LogSigma":
         """Distribution of log sigma at temperature phi if f were linear around a minimum."""
@@ -156,10 +179,18 @@ class Chart:
     log_det: float
 
     @classmethod
-    def at(cls, minimum: Minimum) -> "Chart":
-        """Make the chart of a minimum whose Jacobian has full rank."""
+    def at(cls, minimum: Minimum, least: float = 0.0) -> "Chart":
+        """Make the chart of a minimum.
+
+        Its Jacobian has full rank, or else directions in which nothing changes get a share
+        `least` of the length of the others.
+        """
         length = column_lengths(minimum.jacobian)
+        if least > 0.0:
+            length = np.maximum(length, least * length.max())
         _, s, vt = np.linalg.svd(minimum.jacobian / length, full_matrices=False)
+        if least > 0.0:
+            s = np.maximum(s, least)
         B = vt.T / s / length[:, None]
         whiten = s[:, None] * vt * length
         log_det = float(-np.sum(np.log(s)) - np.sum(np.log(length)))
@@ -246,6 +277,29 @@ class Draws(NamedTuple):
     log_sigma: Floats
     log_density: Floats
     part: NDArray[np.int64]
+    look: Any = None  # what an atlas has computed there already
+
+
+class Mixture(Protocol):
+    """From which a kernel draws particles, and whose density it knows."""
+
+    @property
+    def curved(self) -> Any:
+        """Whether the equation is not linear."""
+
+    def draw(self, n: int, *, rng: np.random.Generator) -> Draws:
+        """Draw n points."""
+
+    def log_pdf(self, theta: Floats, log_sigma: Floats, look: Any = None) -> Floats:
+        """Log density in (theta, log sigma)."""
+
+    def at(self, phi: float) -> "Mixture":
+        """Return the mixture for one temperature."""
+
+    def follow(
+        self, draws: Draws, log_weights: list[Floats], *, rng: np.random.Generator
+    ) -> "Mixture":
+        """Return one that has learnt from draws and their weights at each end, or itself."""
 
 
 class _Part(NamedTuple):
@@ -323,7 +377,7 @@ class Proposal:
         ]
         theta = np.concatenate([piece[0] for piece in pieces])
         log_sigma = np.concatenate([piece[1] for piece in pieces])
-        log_density = self.log_pdf(theta, log_sigma, counts / n)
+        log_density = self.log_pdf(theta, log_sigma, weights=counts / n)
         return Draws(theta, log_sigma, log_density, np.repeat(np.arange(len(counts)), counts))
 
     def _draw_part(self, part: _Part, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -353,7 +407,19 @@ class Proposal:
         theta[:, self.affine] = self._conditional(theta, noise)[0]
         return theta, u
 
-    def log_pdf(self, theta: Floats, log_sigma: Floats, weights: Floats | None = None) -> Floats:
+    def at(self, phi: float) -> "Proposal":
+        """Return the mixture for one temperature."""
+        return Proposal(self.target, (phi,))
+
+    def follow(
+        self, draws: Draws, log_weights: list[Floats], *, rng: np.random.Generator
+    ) -> "Proposal":
+        """Return itself: more draws are all that helps."""
+        return self
+
+    def log_pdf(
+        self, theta: Floats, log_sigma: Floats, look: Any = None, weights: Floats | None = None
+    ) -> Floats:
         """Log density of the mixture in (theta, log sigma)."""
         if weights is None:
             weights = np.array([part.weight for part in self.parts])

@@ -10,7 +10,8 @@ from pymc.smc.kernels import SMC_KERNEL
 from scipy.special import softmax
 
 from pmsr.evidence.model import make_template
-from pmsr.evidence.proposal import Draws, Proposal, Target, log_sum_exp
+from pmsr.evidence.proposal import Draws, Target, log_sum_exp
+from pmsr.evidence.surface import Look
 from pmsr.threads import ONE_AT_A_TIME
 
 Floats = NDArray[np.float64]
@@ -131,40 +132,42 @@ class FractionalKernel(SMC_KERNEL):
         which inflates log q by 0.4 nats a parameter.
         """
         self.evaluate = make_template(self.target.fit.program.n_parameters).log_likelihood
-        self.proposal = Proposal(self.target, (self.target.gamma, 1.0))
+        self.proposal = self.target.propose(self.n_draws, rng=self.rng)
         # A linear equation's weights are bounded by 2: half the draws are plenty.
         n_first = self.n_draws if self.proposal.curved else (self.n_draws + 1) // 2
         self._append(self.proposal.draw(n_first, rng=self.rng), fresh=True)
         most = (MAX_GROWTH if self.thorough else SEARCH_GROWTH) * self.n_draws
         while not (covered := self._covered()) and len(self.theta) < most:
-            self._append(self.proposal.draw(len(self.theta), rng=self.rng), fresh=False)
+            # What a mixture has learnt from is not part of the estimate.
+            before, self.proposal = (
+                self.proposal,
+                self.proposal.follow(self._draws, self._ends(), rng=self.rng),
+            )
+            fresh = self.proposal is not before
+            more = (2 if fresh else 1) * len(self.theta)
+            self._append(self.proposal.draw(more, rng=self.rng), fresh=fresh)
         self.covered = covered
         self.log_weights = np.full(len(self.theta), -np.log(len(self.theta)))
 
     def _append(self, draws: Draws, *, fresh: bool) -> None:
-        log_prior = self.target.log_prior(draws.theta, draws.log_sigma)
-        log_likelihood = self._log_likelihood(draws.theta, draws.log_sigma, log_prior)
-        new = (*draws, log_prior, log_likelihood)
+        self._draws = draws
+        new = (*draws[:-1], *self._densities(draws.theta, draws.log_sigma, draws.look))
         for name, values in zip(_PARTICLE_ARRAYS, new, strict=True):
             values = values if fresh else np.concatenate([getattr(self, name), values])
             setattr(self, name, values)
 
-    def _log_likelihood(self, theta: Floats, log_sigma: Floats, log_prior: Floats) -> Floats:
-        """Evaluate the density where the prior allows it; -inf elsewhere."""
-        allowed = np.isfinite(log_prior)
-        log_likelihood = np.full(len(theta), -np.inf)
-        if allowed.any():
-            log_likelihood[allowed] = self.evaluate(
-                self.target.fit.program,
-                self.target.data,
-                theta[allowed],
-                np.exp(log_sigma[allowed]),
-            )
-        return log_likelihood
+    def _densities(
+        self, theta: Floats, log_sigma: Floats, look: Look | None = None
+    ) -> tuple[Floats, Floats]:
+        return self.target.densities(theta, log_sigma, self.evaluate, look)
+
+    def _ends(self) -> list[Floats]:
+        """Log weights at gamma and at 1."""
+        return [self._log_weights_from_proposal(phi) for phi in (self.target.gamma, 1.0)]
 
     def _covered(self) -> bool:
         """Tell whether both ends have enough effective draws and no dominating tail."""
-        ends = [self._log_weights_from_proposal(phi) for phi in (self.target.gamma, 1.0)]
+        ends = self._ends()
         self.pareto_k = max(pareto_k(end) for end in ends)
         self.ess = min(effective_sample_size(end) for end in ends)
         top_share = max(np.exp(end.max() - log_sum_exp(end)) for end in ends)
@@ -238,7 +241,7 @@ class FractionalKernel(SMC_KERNEL):
 
     def _share_in_half(self) -> float:
         """Share of the weighted particles that would survive if R and sigma_max were halved."""
-        half = self.target.inside(self.theta, 0.5)
+        half = self.target.inside_half(self.theta)
         half &= self.log_sigma <= np.log(self.target.halved.sigma_bounds[1])
         survivors = self.log_weights[half]
         ess = effective_sample_size(survivors) if len(survivors) else 0.0
@@ -265,7 +268,7 @@ class FractionalKernel(SMC_KERNEL):
             return
         chart = self.target.charts[0]
         phi = max(self.beta, self.target.gamma)
-        independent = Proposal(self.target, (phi,))
+        independent = self.proposal.at(phi)
         white = (self.theta - chart.theta) @ chart.whiten.T
         spread = np.cov(white, rowvar=False).reshape(white.shape[1], -1)
         root = _root(spread) @ np.eye(white.shape[1])
@@ -275,10 +278,11 @@ class FractionalKernel(SMC_KERNEL):
         moved = np.zeros(self.draws, dtype=bool)
         accepted_count, scale = [], 1.0
         for _ in range(MAX_SWEEPS):
-            theta, log_sigma, log_new, _ = independent.draw(self.draws, rng=self.rng)
+            theta, log_sigma, log_new, _, look = independent.draw(self.draws, rng=self.rng)
             order = self.rng.permutation(self.draws)  # the draws come sorted by part
             theta, log_sigma, log_new = theta[order], log_sigma[order], log_new[order]
-            accepted = self._accept(theta, log_sigma, log_independent - log_new)
+            look = None if look is None else look.take(order)
+            accepted = self._accept(theta, log_sigma, log_independent - log_new, look)
             log_independent = np.where(accepted, log_new, log_independent)
             moved |= accepted
             accepted_count.append(accepted.mean())
@@ -295,13 +299,16 @@ class FractionalKernel(SMC_KERNEL):
         self.acc_rate = float(np.mean(accepted_count))
 
     def _accept(
-        self, theta: Floats, log_sigma: Floats, log_correction: Floats | float
+        self,
+        theta: Floats,
+        log_sigma: Floats,
+        log_correction: Floats | float,
+        look: Look | None = None,
     ) -> NDArray[np.bool_]:
         """Do one Metropolis-Hastings step of all particles; tell which accepted."""
-        log_prior = self.target.log_prior(theta, log_sigma)
-        log_likelihood = self._log_likelihood(theta, log_sigma, log_prior)
+        log_prior, log_likelihood = self._densities(theta, log_sigma, look)
         bridging = self._bridge < 1.0
-        log_g = self.proposal.log_pdf(theta, log_sigma) if bridging else self.log_g
+        log_g = self.proposal.log_pdf(theta, log_sigma, look) if bridging else self.log_g
         new = self._log_target(log_g, log_prior, log_likelihood)
         old = self._log_target(self.log_g, self.log_prior, self.log_likelihood)
         with np.errstate(invalid="ignore"):

@@ -1,0 +1,423 @@
+r"""Draws that follow the surface of predictions: local charts where the draws before them landed.
+
+The affine parameters and sigma come from their exact conditional distributions given the curved
+parameters, so that only these have to be proposed. They are drawn from a mixture of Student
+distributions whose widths are those of the surface itself, around the minima and then around
+points of the surface that earlier draws have found at either temperature.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import lgamma, log, pi, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pmsr.equation.kernels import kernel_sums
+from pmsr.evidence.multistart import FitError, natural_scales
+from pmsr.evidence.proposal import Chart, Draws, Evaluate, Target
+from pmsr.evidence.surface import Look, Surface
+
+Floats = NDArray[np.float64]
+
+N_GRID = 4096  # cells of the histogram of log v
+FLOOR = 1e-6  # of the histogram's mass, spread evenly: no cell is impossible
+WIDEST = 2.0  # width of a chart, in units of asinh(eta / scale)
+BROAD = 2.5  # width of the part that knows nothing
+SHARE_BROAD = 0.1
+LEAST_LENGTH = 1e-6  # of a singular direction at a minimum
+WIDE = 300.0  # beyond, sinh is out of range
+LEAST_TRIED = 250  # draws that look for charts
+ANCHORS = 16  # charts for each temperature and curved parameter
+
+
+class ScaleLaw:
+    r"""Distribution of log sigma given the squared error: :math:`e^{a u - b e^{-2u}}`, truncated.
+
+    In :math:`\log v = \log b - 2u` it is one law for all b, so that one histogram serves all
+    draws; b enters by the bounds only. The density is that of the histogram.
+    """
+
+    def __init__(self, a: float, log_b_range: tuple[float, float], bounds: Floats) -> None:
+        self.a, self.bounds = a, bounds
+        low, high = log_b_range[0] - 2.0 * bounds[1], log_b_range[1] - 2.0 * bounds[0]
+        self.edges = np.linspace(low, high, N_GRID + 1)
+        middle = 0.5 * (self.edges[1:] + self.edges[:-1])
+        with np.errstate(over="ignore"):
+            log_density = -0.5 * a * middle - np.exp(middle)
+        weight = np.exp(log_density - log_density.max())
+        weight = weight / weight.sum() + FLOOR / N_GRID
+        self.cumulative = np.concatenate([[0.0], np.cumsum(weight)])
+        self.log_density = np.log(weight / (self.edges[1] - self.edges[0]))
+
+    def _ends(self, log_b: Floats) -> tuple[Floats, Floats]:
+        ends = log_b[:, None] - 2.0 * self.bounds[::-1]
+        low, high = np.interp(ends, self.edges, self.cumulative).T
+        return low, high
+
+    def draw(self, log_b: Floats, rng: np.random.Generator) -> Floats:
+        """Draw log sigma for each b."""
+        low, high = self._ends(log_b)
+        places = low + (high - low) * rng.random(len(log_b))
+        log_v = np.interp(places, self.cumulative, self.edges)
+        return np.clip(0.5 * (log_b - log_v), *self.bounds)
+
+    def log_pdf(self, log_sigma: Floats, log_b: Floats) -> Floats:
+        """Log density of log sigma given b; -inf outside of its bounds."""
+        low, high = self._ends(log_b)
+        log_v = log_b - 2.0 * log_sigma
+        width = self.edges[1] - self.edges[0]
+        cell = np.clip(((log_v - self.edges[0]) / width), 0, N_GRID - 1).astype(np.int64)
+        inside = (log_sigma >= self.bounds[0]) & (log_sigma <= self.bounds[1])
+        # Two for d log v = -2 du.
+        value = self.log_density[cell] + log(2.0) - np.log(high - low)
+        return np.where(inside, value, -np.inf)
+
+
+class Charts(NamedTuple):
+    """Student distributions of the curved parameters, in w = asinh(eta / scale)."""
+
+    centres: Floats  # (n_parts, q)
+    whitens: Floats  # (n_parts, q, q), upper triangular
+    shares: Floats  # (n_parts,), adding up to one
+    group: NDArray[np.int64]  # place of the temperature that conditions the rest
+
+    def join(self, other: "Charts", share: float) -> "Charts":
+        """Mix with other charts, which get this share."""
+        shares = np.concatenate([(1.0 - share) * self.shares, share * other.shares])
+        return Charts(
+            np.concatenate([self.centres, other.centres]),
+            np.concatenate([self.whitens, other.whitens]),
+            shares,
+            np.concatenate([self.group, other.group]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceTarget(Target):
+    r"""The density to integrate: :math:`L^\phi \sigma^{-k}` times the surface's volume element.
+
+    Where predictions are within the radius of those of a minimum, and the rules of `surface`
+    allow it.
+    """
+
+    @cached_property
+    def surface(self) -> Surface:
+        """The surface around the minima."""
+        return Surface.of(self.fit.program, self.data).around(self.fit.minima)
+
+    @cached_property
+    def charts(self) -> tuple[Chart, ...]:
+        """The minima with coordinates in which a linear model is a standard normal."""
+        return tuple(Chart.at(minimum, LEAST_LENGTH) for minimum in self.fit.minima)
+
+    @cached_property
+    def radius(self) -> float:
+        r"""How far predictions may be from a minimum's."""
+        rank = self.fit.program.n_parameters
+        return float(self.sigma_bounds[1] * (sqrt(rank) + 4.0) / sqrt(self.gamma))
+
+    @cached_property
+    def scale(self) -> Floats:
+        """Natural scales of the curved parameters."""
+        scales = natural_scales(self.fit.program, self.data)
+        return scales[self.surface.order[self.surface.n_affine :]]
+
+    def check_range(self) -> None:
+        """Refuse what floating-point numbers cannot hold."""
+        if self.halved.log_misfit > log(np.finfo(np.float64).max):
+            raise FitError("too far from the data: its log likelihood is beyond all numbers")
+
+    def to_w(self, eta: Floats) -> tuple[Floats, Floats]:
+        """Return w = asinh(eta / scale), even near zero and logarithmic beyond; and d eta / dw."""
+        return np.arcsinh(eta / self.scale), np.hypot(self.scale, eta)
+
+    def from_w(self, w: Floats) -> Floats:
+        """Return eta."""
+        return np.asarray(self.scale * np.sinh(np.clip(w, -WIDE, WIDE)))
+
+    def log_b(self, sse: Floats, phi: float) -> Floats:
+        r"""Log of :math:`\phi \mathrm{SSE} / 2`, between the bounds that matter."""
+        low, high = self._sse_range
+        return np.log(0.5 * phi * np.clip(np.nan_to_num(sse, nan=high), low, high))
+
+    def log_b_range(self, phi: float) -> tuple[float, float]:
+        """Bounds of `log_b`."""
+        low, high = self._sse_range
+        return log(0.5 * phi * low), log(0.5 * phi * high)
+
+    @cached_property
+    def _sse_range(self) -> tuple[float, float]:
+        # Below, sigma is at its lower bound whatever the error; above, theta is not in the region.
+        least = len(self.data.y) * (1e-3 * self.sigma_bounds[0]) ** 2
+        return least, 4.0 * (self.radius + sqrt(self.fit.minima[0].sse)) ** 2
+
+    def inside_half(self, theta: Floats) -> NDArray[np.bool_]:
+        """Tell which theta would stay if sigma's bound were halved: the radius matters not."""
+        return np.ones(len(theta), dtype=np.bool_)
+
+    def densities(
+        self, theta: Floats, log_sigma: Floats, evaluate: Evaluate | None, look: Any = None
+    ) -> tuple[Floats, Floats]:
+        """Log prior and log likelihood of a batch, from sums over the rows."""
+        look = self.surface.look(theta) if look is None else look
+        low, high = np.log(self.sigma_bounds)
+        n = len(self.data.y)
+        with np.errstate(all="ignore"):
+            allowed = look.allowed & (look.square <= self.radius**2)
+            allowed &= np.isfinite(look.log_volume) & (log_sigma >= low) & (log_sigma <= high)
+            log_prior = (1 - self.sigma_power) * log_sigma + look.log_volume
+            log_likelihood = -0.5 * n * log(2.0 * pi) - n * log_sigma
+            log_likelihood -= 0.5 * look.sse * np.exp(-2.0 * log_sigma)
+        return np.where(allowed, log_prior, -np.inf), np.where(allowed, log_likelihood, -np.inf)
+
+    def propose(self, n_draws: int, *, rng: np.random.Generator) -> "Atlas":
+        """Make an atlas of the surface, from draws that are not part of the estimate."""
+        atlas = Atlas.around(self, (self.gamma, 1.0))
+        for _ in range(1 if atlas.q == 1 else 2):
+            draws = atlas.draw(max(LEAST_TRIED, n_draws // 4), rng=rng)
+            log_prior, log_likelihood = self.densities(
+                draws.theta, draws.log_sigma, None, draws.look
+            )
+            ends = [
+                np.where(
+                    np.isneginf(log_prior),
+                    -np.inf,
+                    log_prior + phi * log_likelihood - draws.log_density,
+                )
+                for phi in atlas.phis
+            ]
+            atlas = atlas.follow(draws, ends, rng=rng)
+        return atlas
+
+
+@dataclass(frozen=True, eq=False)
+class Atlas:
+    """Mixture of charts from which parameters and sigma are drawn.
+
+    Parameters
+    ----------
+    target
+        The density to cover.
+    phis
+        Temperatures, one for each group of charts.
+    charts
+        Where the curved parameters are drawn.
+    """
+
+    target: SurfaceTarget
+    phis: tuple[float, ...]
+    charts: Charts
+    laws: tuple[ScaleLaw, ...]
+
+    @classmethod
+    def around(cls, target: SurfaceTarget, phis: tuple[float, ...]) -> "Atlas":
+        """Make charts of the minima, at both temperatures, and a broad part that knows nothing."""
+        surface = target.surface
+        q = len(surface.order) - surface.n_affine
+        n, r = len(target.data.y), len(surface.order)
+        centres, whitens, shares, group = [], [], [], []
+        low, high = target.sigma_bounds
+        for minimum in (*target.fit.minima, *target.fit.images):
+            sigma = min(max(sqrt(minimum.sse / max(1, n - r)), low), high)
+            metric = _schur(minimum.jacobian, surface)
+            w, slope = target.to_w(minimum.theta[None, surface.order[surface.n_affine :]])
+            metric = metric * slope[0][:, None] * slope[0]
+            for place, phi in enumerate(phis):
+                sizes = (sigma,) if phi == 1.0 else (sigma, sqrt(sigma * high), high)
+                for size in sizes:
+                    centres.append(w[0])
+                    whitens.append(_whiten(metric, size / sqrt(phi)))
+                    shares.append(1.0 / len(sizes))
+                    group.append(place)
+        known = np.array(shares)
+        charts = Charts(np.array(centres), np.array(whitens), known / known.sum(), np.array(group))
+        broad = Charts(
+            np.zeros((len(phis), q)),
+            np.repeat(np.eye(q)[None] / BROAD, len(phis), axis=0),
+            np.full(len(phis), 1.0 / len(phis)),
+            np.arange(len(phis)),
+        )
+        laws = tuple(
+            ScaleLaw(
+                surface.n_affine + 1 - target.sigma_power - phi * n,
+                target.log_b_range(phi),
+                np.log(target.sigma_bounds),
+            )
+            for phi in phis
+        )
+        return cls(target, phis, charts.join(broad, 3 * SHARE_BROAD), laws)
+
+    @property
+    def curved(self) -> bool:
+        """Whether any parameter is; as in `Proposal`."""
+        return True
+
+    @property
+    def q(self) -> int:
+        """Number of curved parameters."""
+        return self.charts.centres.shape[1]
+
+    @property
+    def _power(self) -> int:
+        """Half of nu + q, an integer: no logarithm is needed."""
+        return (self.q + 4) // 2
+
+    def draw(self, n: int, *, rng: np.random.Generator) -> Draws:
+        """Draw n points, each chart as often as its share says (to the nearest integer)."""
+        surface, n_affine = self.target.surface, self.target.surface.n_affine
+        last = np.rint(np.cumsum(self.charts.shares) * n).astype(int)
+        part = np.repeat(np.arange(len(last)), np.diff(last, prepend=0))
+        nu = 2 * self._power - self.q
+        z = rng.standard_normal((n, self.q)) * np.sqrt(nu / rng.chisquare(nu, n))[:, None]
+        unwhiten = np.linalg.inv(self.charts.whitens)
+        w = self.charts.centres[part] + np.einsum("nij,nj->ni", unwhiten[part], z)
+        phi = np.array(self.phis)[self.charts.group[part]]
+        theta = np.zeros((n, len(surface.order)))
+        theta[:, surface.order[n_affine:]] = self.target.from_w(w)
+        noise = rng.standard_normal((n, n_affine))
+        if n_affine:
+            affine = surface.order[:n_affine]
+            first = surface.look(theta)
+            theta[:, affine] = _backward(first, first.whitened[:, :n_affine])
+            log_sigma = self._draw_sigma(surface.errors(theta), part, rng)
+            step = noise * (np.exp(log_sigma) / np.sqrt(phi))[:, None]
+            theta[:, affine] += _backward(first, step)
+            look = surface.look(theta)
+        else:
+            look = surface.look(theta)
+            log_sigma = self._draw_sigma(look.sse, part, rng)
+        return Draws(theta, log_sigma, self.log_pdf(theta, log_sigma, look), part, look)
+
+    def _draw_sigma(self, sse: Floats, part: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+        log_sigma = np.empty(len(sse))
+        group = self.charts.group[part]
+        for place, phi in enumerate(self.phis):
+            here = group == place
+            log_b = self.target.log_b(sse[here], phi)
+            log_sigma[here] = self.laws[place].draw(log_b, rng)
+        return log_sigma
+
+    def log_pdf(self, theta: Floats, log_sigma: Floats, look: Look | None = None) -> Floats:
+        """Log density of the mixture in (theta, log sigma)."""
+        look = self.target.surface.look(theta) if look is None else look
+        surface, n_affine = self.target.surface, self.target.surface.n_affine
+        w, slope = self.target.to_w(theta[:, surface.order[n_affine:]])
+        charts, power = self.charts, self._power
+        nu = 2 * power - self.q
+        weights = charts.shares * np.prod(np.einsum("nii->ni", charts.whitens), axis=1)
+        sums = np.empty((len(theta), len(self.phis)))
+        kernel_sums(
+            w, charts.centres, charts.whitens, weights, charts.group, power, float(nu), sums
+        )
+        constant = lgamma(power) - lgamma(nu / 2) - (self.q / 2) * log(nu * pi)
+        z = look.whitened[:, :n_affine]
+        square = np.einsum("ij,ij->i", z, z)
+        with np.errstate(all="ignore"):
+            log_det = np.sum(
+                np.log(np.einsum("nii->ni", look.root)[:, :n_affine] * look.lengths[:, :n_affine]),
+                axis=1,
+            )
+            terms = np.log(sums) + constant - np.sum(np.log(slope), axis=1)[:, None]
+            for place, phi in enumerate(self.phis):
+                log_b = self.target.log_b(look.sse - square, phi)
+                terms[:, place] += self.laws[place].log_pdf(log_sigma, log_b)
+                terms[:, place] += (
+                    0.5 * n_affine * log(phi / (2.0 * pi))
+                    - n_affine * log_sigma
+                    - 0.5 * phi * square * np.exp(-2.0 * log_sigma)
+                    + log_det
+                )
+            top = terms.max(axis=1)
+            total = top + np.log(np.sum(np.exp(terms - top[:, None]), axis=1))
+        return np.where(np.isfinite(total), total, -np.inf)
+
+    def follow(
+        self, draws: Draws, log_weights: list[Floats], *, rng: np.random.Generator
+    ) -> "Atlas":
+        """Add charts where earlier draws, weighted at each temperature, have landed."""
+        base = Atlas.around(self.target, self.phis).charts
+        surface = self.target.surface
+        n_anchors = min(64, ANCHORS * self.q)
+        found = []
+        for place, phi in enumerate(self.phis):
+            weights = log_weights[place]
+            top = weights.max()
+            if not np.isfinite(top):
+                continue
+            share = np.exp(weights - top)
+            share /= share.sum()
+            places = (np.arange(n_anchors) + rng.random()) / n_anchors
+            chosen = np.searchsorted(np.cumsum(share), places).clip(max=len(share) - 1)
+            anchors, counts = np.unique(chosen, return_counts=True)
+            look, sigma = draws.look.take(anchors), np.exp(draws.log_sigma[anchors])
+            theta = draws.theta[anchors][:, surface.order[surface.n_affine :]]
+            w, slope = self.target.to_w(theta)
+            n_a = surface.n_affine
+            root = look.root[:, n_a:, n_a:] * (look.lengths[:, n_a:] * slope)[:, :, None]
+            h = len(anchors) ** (-1.0 / (self.q + 4))
+            whitens = [
+                _whiten(L @ L.T, h * s / sqrt(phi)) for L, s in zip(root, sigma, strict=True)
+            ]
+            found.append(
+                Charts(w, np.array(whitens), counts / counts.sum(), np.full(len(anchors), place))
+            )
+        charts = base
+        if found:
+            new = found[0]
+            for k, more in enumerate(found[1:], 2):
+                new = new.join(more, 1.0 / k)
+            charts = base.join(new, 0.7)
+        return replace(self, charts=charts)
+
+    def at(self, phi: float) -> "Atlas":
+        """Return the same charts with the rest conditioned at one temperature."""
+        law = ScaleLaw(
+            self.target.surface.n_affine
+            + 1
+            - self.target.sigma_power
+            - phi * len(self.target.data.y),
+            self.target.log_b_range(phi),
+            np.log(self.target.sigma_bounds),
+        )
+        last = self.charts.group == self.charts.group.max()
+        shares = self.charts.shares[last] / self.charts.shares[last].sum()
+        charts = Charts(
+            self.charts.centres[last],
+            self.charts.whitens[last],
+            shares,
+            np.zeros(last.sum(), dtype=np.int64),
+        )
+        return Atlas(self.target, (phi,), charts, (law,))
+
+
+def _backward(look: Look, right: Floats) -> Floats:
+    """Solve for the affine parameters: from orthogonal coordinates to their own."""
+    n_a = right.shape[1]
+    result = np.empty_like(right)
+    with np.errstate(all="ignore"):
+        for i in range(n_a - 1, -1, -1):
+            total = right[:, i].copy()
+            for k in range(i + 1, n_a):
+                total -= look.root[:, k, i] * result[:, k]
+            result[:, i] = total / look.root[:, i, i]
+        return result / look.lengths[:, :n_a]
+
+
+def _schur(jacobian: Floats, surface: Surface) -> Floats:
+    """Metric of the curved parameters, once the affine ones have made up for what they can."""
+    affine, curved = np.split(surface.order, [surface.n_affine])
+    rest = jacobian[:, curved]
+    if len(affine):
+        design = jacobian[:, affine]
+        rest = rest - design @ np.linalg.lstsq(design, rest, rcond=None)[0]
+    return np.asarray(rest.T @ rest)
+
+
+def _whiten(metric: Floats, size: float) -> Floats:
+    """Upper triangular W with |W v|^2 = v' metric v / size^2, and no width above `WIDEST`."""
+    precision = metric / size**2
+    precision = np.where(np.isfinite(precision), precision, 0.0)
+    precision[np.diag_indices_from(precision)] += WIDEST**-2.0
+    return np.asarray(np.linalg.cholesky(precision).T)

@@ -1,0 +1,273 @@
+r"""The surface of predictions: its volume, on which the invariant prior is flat, and its limits.
+
+An equation with r parameters that the data determine maps them to an r-dimensional surface in the
+space of predictions at the rows. Its volume element, :math:`\sqrt{\det \chi'\chi}`, belongs to the
+law and not to the way in which it is written.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import pi
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pmsr.data import Data
+from pmsr.equation.kernels import factor_moments, find_active, run_compiled
+from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, POWER
+from pmsr.equation.program import Program, evaluate, evaluate_jacobian
+from pmsr.evidence.multistart import Minimum
+from pmsr.limits import check_time
+from pmsr.magnitude import column_lengths
+
+Floats = NDArray[np.float64]
+
+# Share of its length that a column of chi must add to the others. From chi'chi it is known to
+# the root of the rounding error; beyond, a direction has no volume to speak of.
+LEAST_SHARE = 1e-7
+SAME_CURVE = 1e-6  # of the target's standard deviation: predictions that differ by less are one
+CHUNK = 2**18  # values between two looks at the clock
+PERIODIC = ("sin", "cos", "tan")
+
+
+class Look(NamedTuple):
+    """What a batch of n parameter vectors predicts, in sums over the rows.
+
+    Parameters
+    ----------
+    sse
+        Sums of squared errors, of shape (n,).
+    log_volume
+        Half the log determinant of chi'chi, of shape (n,); NaN where it is singular.
+    square
+        Least squared distance of the predictions from those of a minimum, of shape (n,).
+    allowed
+        Whether the rules allow them: no pole between rows, no alias.
+    lengths, root, whitened
+        As `pmsr.equation.kernels.factor_moments` returns them, affine parameters first.
+    """
+
+    sse: Floats
+    log_volume: Floats
+    square: Floats
+    allowed: NDArray[np.bool_]
+    lengths: Floats
+    root: Floats
+    whitened: Floats
+
+    def take(self, which: NDArray[np.int64]) -> "Look":
+        """Choose some of the batch."""
+        some: Any = (values[which] for values in self)
+        return Look(*some)
+
+
+class Watched(NamedTuple):
+    """A node that the rules look at.
+
+    Parameters
+    ----------
+    node
+        Its place in the program.
+    kind
+        ``"below"`` for a denominator, ``"wave"`` for the argument of sin or cos, ``"tan"``.
+    shifts
+        Change of each parameter, of shape (p,), that shifts an argument by half a period in all
+        rows alike; none where no parameter is a phase.
+    """
+
+    node: int
+    kind: str
+    shifts: tuple[Floats, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """The surface of an equation's predictions at the rows.
+
+    Parameters
+    ----------
+    program
+        The equation; all its parameters are identifiable.
+    data
+        The rows.
+    centres
+        Predictions from which distances are measured, of shape (n_centres, N).
+    scales
+        Powers of two, one for each parameter, that keep squares of derivatives within range.
+    phases
+        For each watched node, the first value that the best minimum has, or NaN.
+    """
+
+    program: Program
+    data: Data
+    centres: Floats
+    scales: Floats
+    phases: Floats
+
+    @classmethod
+    def of(cls, program: Program, data: Data) -> "Surface":
+        """Describe the whole surface."""
+        none = np.empty((0, len(data.y)))
+        return cls(program, data, none, np.ones(program.n_parameters), np.full(99, np.nan))
+
+    def around(self, minima: Sequence[Minimum]) -> "Surface":
+        """Measure distances from minima, and count phases within one period of the first."""
+        best = minima[0]
+        lengths = column_lengths(best.jacobian)
+        known = np.where(lengths > 0.0, lengths / column_lengths(self.data.y[:, None])[0], 1.0)
+        scales = np.ldexp(1.0, -np.frexp(known)[1])
+        values = evaluate(self.program, np.array([m.theta for m in minima]), self.data.X)
+        kept: list[int] = []
+        near = SAME_CURVE * float(np.std(self.data.y))
+        for k, row in enumerate(values):  # mirror images share theirs
+            if not any(np.max(np.abs(row - values[other])) <= near for other in kept):
+                kept.append(k)
+        firsts = [self._first(w.node, best.theta) if w.shifts else np.nan for w in self.watched]
+        return replace(
+            self,
+            centres=np.ascontiguousarray(values[kept]),
+            scales=np.asarray(scales),
+            phases=np.array(firsts),
+        )
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Parameters, affine ones first."""
+        affine = list(self.program.affine)
+        curved = [k for k in range(self.program.n_parameters) if k not in affine]
+        return np.array(affine + curved, dtype=np.int64)
+
+    @property
+    def n_affine(self) -> int:
+        """Number of parameters in which the equation is jointly affine."""
+        return len(self.program.affine)
+
+    @cached_property
+    def watched(self) -> tuple[Watched, ...]:
+        """Denominators, and arguments of periodic functions, that depend on a parameter."""
+        active = find_active(self.program.nodes)
+        names = list(OPERATORS)
+        kinds: dict[int, str] = {}
+        for code, a, b in self.program.nodes.tolist():
+            name = names[code - FIRST_OPERATOR] if code >= FIRST_OPERATOR else ""
+            if (code == POWER and b < 0) or name == "/":
+                for node in self._factors(a if code == POWER else b):
+                    if active[node]:
+                        kinds.setdefault(node, "below")
+            elif name in PERIODIC and active[a]:
+                kinds[a] = "tan" if name == "tan" or kinds.get(a) == "tan" else "wave"
+        return tuple(
+            Watched(node, kind, self._shifts(node) if kind != "below" else ())
+            for node, kind in kinds.items()
+        )
+
+    def _factors(self, node: int) -> list[int]:
+        """Nodes whose zeros are those of a denominator: it changes no sign if it is a square."""
+        code, a, b = self.program.nodes[node].tolist()
+        if code == POWER:
+            return self._factors(a)
+        name = list(OPERATORS)[code - FIRST_OPERATOR] if code >= FIRST_OPERATOR else ""
+        if name == "*":
+            return self._factors(a) + self._factors(b)
+        return self._factors(a) if name in ("/", "sqrt", "abs") else [node]
+
+    def _argument(self, node: int) -> Program:
+        return replace(self.program, nodes=self.program.nodes[: node + 1])
+
+    def _first(self, node: int, theta: Floats) -> float:
+        return float(evaluate(self._argument(node), theta[None, :], self.data.X[:1])[0, 0])
+
+    def _shifts(self, node: int) -> tuple[Floats, ...]:
+        """Find parameters that are added to an argument, with nothing but a sign."""
+        p = self.program.n_parameters
+        # Two places: a derivative by a phase is 1 or -1 at both.
+        theta = np.stack([np.full(p, 0.7), np.linspace(1.3, 2.1, p)])
+        jacobian = evaluate_jacobian(self._argument(node), theta, self.data.X)[1]
+        signs = [float(jacobian[0, k, 0]) for k in range(p)]
+        return tuple(
+            pi * sign * np.eye(p)[k]
+            for k, sign in enumerate(signs)
+            if abs(sign) == 1.0 and np.all(jacobian[:, k] == sign)
+        )
+
+    def wrap(self, theta: Floats) -> Floats:
+        """Return parameters with phases such that arguments begin between -pi and pi."""
+        theta = theta.copy()
+        for watched in self.watched:
+            if watched.shifts:
+                periods = np.round(self._first(watched.node, theta) / (2.0 * pi))
+                theta -= 2.0 * periods * watched.shifts[0]
+        return theta
+
+    def errors(self, theta: Floats) -> Floats:
+        """Return the sums of squared errors of a batch, without derivatives."""
+        size = max(1, CHUNK // len(self.data.y))
+        parts = [
+            np.sum((evaluate(self.program, theta[k : k + size], self.data.X) - self.data.y) ** 2, 1)
+            for k in range(0, len(theta), size)
+        ]
+        return np.concatenate(parts)
+
+    def obeys(self, theta: Floats) -> NDArray[np.bool_]:
+        """Tell which of a batch the rules allow."""
+        return self.look(theta).allowed if self.watched else np.ones(len(theta), dtype=np.bool_)
+
+    def look(self, theta: Floats) -> Look:
+        """Evaluate a batch, of shape (n, p)."""
+        n, p = theta.shape
+        nodes = np.array([watched.node for watched in self.watched], dtype=np.int64)
+        sums, slope, gram = np.empty(n), np.empty((n, p)), np.empty((n, p, p))
+        distances = np.empty((n, len(self.centres)))
+        extremes = np.empty((n, len(nodes), 3))
+        theta = np.ascontiguousarray(theta)
+        size = max(1, CHUNK // len(self.data.y))
+        with np.errstate(all="ignore"):
+            for k in range(0, n, size):
+                check_time()
+                some = slice(k, k + size)
+                run_compiled(
+                    "_moments",
+                    self.program.nodes,
+                    self.program.literals,
+                    theta[some],
+                    self.data.X,
+                    self.data.y,
+                    self.centres,
+                    self.scales,
+                    nodes,
+                    sums[some],
+                    slope[some],
+                    gram[some],
+                    distances[some],
+                    extremes[some],
+                )
+            lengths, root, whitened = factor_moments(gram, slope, self.order, LEAST_SHARE)
+            lengths = lengths / self.scales[self.order]
+            diagonal = np.einsum("nii->ni", root)
+            log_volume = np.sum(np.log(diagonal) + np.log(lengths), axis=1)
+            square = distances.min(axis=1, initial=np.inf) if len(self.centres) else np.zeros(n)
+        allowed = np.isfinite(sums)
+        for place, watched in enumerate(self.watched):
+            low, high, first = extremes[:, place].T
+            phase = float(self.phases[place])
+            allowed &= _obeys(watched.kind, low, high, first, phase, len(self.data.y))
+        return Look(sums, log_volume, square, allowed, lengths, root, whitened)
+
+
+def _obeys(
+    kind: str, low: Floats, high: Floats, first: Floats, phase: float, n_rows: int
+) -> NDArray[np.bool_]:
+    """Tell where a denominator keeps its sign, or an argument is no alias of another."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        if kind == "below":
+            return np.asarray((low > 0.0) | (high < 0.0))
+        obeys = high - low <= pi * (n_rows - 1)
+        if kind == "tan":
+            obeys &= np.floor(low / pi + 0.5) == np.floor(high / pi + 0.5)
+        if not np.isnan(phase):
+            # A window of one period; half a period away from the best, where the amplitude has
+            # the other sign, must not be its edge.
+            obeys &= (first > phase - 0.5 * pi) & (first <= phase + 1.5 * pi)
+        return np.asarray(obeys)
