@@ -185,6 +185,8 @@ class Archive:
         """Return the key of a graph from its raw key, if it was read before."""
         self.n_lookups += 1
         key = self._keys.get(raw)
+        # Time may have been up between reading a graph and weighing its equation.
+        key = key if key in self.candidates else None
         self.n_hits += key is not None
         return key
 

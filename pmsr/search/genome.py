@@ -317,7 +317,7 @@ def constant_equation(variables: Sequence[str]) -> Equation:
     Examples
     --------
     >>> constant_equation(["c", "c0"]).parameters
-    ('c1',)
+    ('cc0',)
     """
     return Genome(np.array([[PARAMETER, 0, 0]], dtype=np.int32)).equation(variables)
 

@@ -318,9 +318,9 @@ def test_the_same_content_gives_the_same_page(galileo, tmp_path):
 
 
 def test_the_template_is_part_of_the_package():
-    assert (Path(pmsr.__file__).parent / "templates" / "report.html").is_file()
+    assert (Path(pmsr.__file__).parent / "report" / "templates" / "report.html").is_file()
     settings = (Path(__file__).parents[2] / "pyproject.toml").read_text()
-    assert '"templates/*.html"' in settings
+    assert '"report/templates/*.html"' in settings
 
 
 @pytest.mark.parametrize(
