@@ -1,0 +1,132 @@
+r"""The invariant prior in PyTensor: the surface's volume element and its limits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+import sympy
+from numpy.typing import NDArray
+from pytensor.gradient import Rop
+
+from pmsr.evidence.surface import PERIODIC
+
+Floats = NDArray[np.float64]
+
+# Any: PyTensor's and SymPy's expressions have no types that a checker would know.
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceRegion:
+    """Where the invariant prior is positive.
+
+    Parameters
+    ----------
+    start
+        The best minimum in the equation's own parameters, of shape (p,).
+    free
+        Places of the parameters that the data determine; the others are held at the start.
+    centres
+        Predictions at the minima, of shape (n_centres, N).
+    radius
+        How far predictions may be from the nearest of them.
+    """
+
+    start: Floats
+    free: tuple[int, ...]
+    centres: Floats
+    radius: float
+
+
+def log_volume(mu: Any, theta: Sequence[Any]) -> Any:
+    r"""Return :math:`\frac12 \log \det \chi'\chi` as a differentiable expression.
+
+    Parameters
+    ----------
+    mu
+        Predictions at the rows, a vector.
+    theta
+        Scalar variables on which they depend.
+    """
+    columns: list[Any] = [Rop(mu, one, pt.ones_like(one)) for one in theta]
+    chi = pt.stack(columns, axis=1)
+    # Columns of unit length first: parameters may differ by many orders of magnitude.
+    length = pt.sqrt(pt.sum(chi**2, axis=0))
+    unit = chi / length
+    return 0.5 * pt.linalg.slogdet(unit.T @ unit)[1] + pt.sum(pt.log(length))
+
+
+def denominators(expression: Any, parameters: Sequence[Any]) -> Iterator[Any]:
+    """Yield the subexpressions with parameters whose zeros are poles.
+
+    Examples
+    --------
+    >>> x, c0, c1 = sympy.symbols("x c0 c1", real=True)
+    >>> list(denominators(c0 * x / (x * (c1 + x) ** 2), [c0, c1]))
+    [c1 + x]
+    """
+    for part in sympy.preorder_traversal(expression):
+        if part.is_Pow and part.exp.is_number and part.exp.is_negative:
+            for factor in sympy.Mul.make_args(part.base):
+                base = factor.base if factor.is_Pow and factor.exp.is_number else factor
+                if base.free_symbols & set(parameters):
+                    yield base
+
+
+def arguments(expression: Any, parameters: Sequence[Any]) -> Iterator[tuple[str, Any, bool]]:
+    """Yield the arguments with parameters of periodic functions.
+
+    With the function's name, and whether a parameter shifts the argument in all rows alike.
+
+    Examples
+    --------
+    >>> x, c0, c1 = sympy.symbols("x c0 c1", real=True)
+    >>> list(arguments(sympy.sin(c0 * x - c1) + sympy.cos(c0 * x), [c0, c1]))
+    [('cos', c0*x, False), ('sin', c0*x - c1, True)]
+    """
+    for part in sympy.preorder_traversal(expression):
+        name = type(part).__name__
+        if name in PERIODIC and part.args[0].free_symbols & set(parameters):
+            argument = part.args[0]
+            yield name, argument, any(abs(argument.diff(c)) == 1 for c in parameters)
+
+
+# Rules are logarithms, 0 or -inf, which add up: PyTensor's booleans are of several kinds.
+
+
+def _log_of(condition: Any) -> Any:
+    return pt.switch(condition, 0.0, -np.inf)
+
+
+def log_inside(mu: Any, region: SurfaceRegion) -> Any:
+    """Return 0 where predictions are within the radius of those of a minimum."""
+    squares = [pt.sum((mu - centre) ** 2) for centre in region.centres]
+    return _log_of(pt.min(pt.stack(squares)) <= region.radius**2)
+
+
+def log_no_pole(vector: Any) -> Any:
+    """Return 0 where a denominator, at the rows, keeps its sign."""
+    return _log_of(pt.min(vector) * pt.max(vector) > 0.0)
+
+
+def log_no_alias(name: str, vector: Any, phase: float | None) -> Any:
+    """Return 0 where the argument of a periodic function, at the rows, is no alias of another.
+
+    Parameters
+    ----------
+    name
+        The function.
+    vector
+        Its argument.
+    phase
+        The value at the first row from which one period counts, as in `surface`; or None.
+    """
+    log = _log_of(pt.max(vector) - pt.min(vector) <= np.pi * (vector.shape[0] - 1))
+    if name == "tan":
+        turns = pt.floor(vector / np.pi + 0.5)
+        log = log + _log_of(pt.eq(pt.min(turns), pt.max(turns)))
+    if phase is not None:
+        first = vector[0] - phase
+        log = log + _log_of(first > -0.5 * np.pi) + _log_of(first <= 1.5 * np.pi)
+    return log
