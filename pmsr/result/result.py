@@ -17,10 +17,11 @@ from pmsr.data import Data, check_X
 from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
 from pmsr.equation.mathml import to_mathml
-from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import Evidence, constant_log_q, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
+from pmsr.laws.identity import SAME_CURVE, Trace, group_laws, trace_curve
+from pmsr.laws.order import SEARCH_MARGIN, find_winner, model_probabilities, pareto_front, rank
 from pmsr.result.doubts import (
     doubt_chance,
     doubt_columns,
@@ -42,7 +43,6 @@ from pmsr.result.storage import (
 )
 from pmsr.search.evolution import Evolution
 from pmsr.search.genome import constant_equation
-from pmsr.search.selection import group_alike, model_probabilities, pareto_front
 from pmsr.settings import FINALIST, Search, Settings
 
 Floats = NDArray[np.float64]
@@ -50,7 +50,6 @@ Floats = NDArray[np.float64]
 STORED = 1e-3  # probability above which an equation's posterior is saved
 NEGLIGIBLE = 1e-6  # probability below which an equation is left out of averages
 LIBRARIES = ("pmsr", "pymc", "pytensor", "arviz", "sympy", "numpy", "scipy")
-ALIKE = 1e-3  # of the root mean squared error: best fits that differ by less are the same curve
 N_SHOWN = 10  # equations in the table of a notebook
 
 
@@ -466,22 +465,17 @@ def from_evolution(
         n_multistarts=max(settings.n_multistarts, FINALIST.n_multistarts),
         thorough=True,
     )
-    distinct: dict[str, tuple[Equation, Evidence]] = {}
-    for equation, evidence in found.finalists:
-        distinct.setdefault(equation.key, (equation, evidence))
-    if not any(np.isfinite(evidence.rmse) for _, evidence in distinct.values()):
+    pairs = list(found.finalists)
+    if not any(np.isfinite(evidence.rmse) for _, evidence in pairs):
         # A constant can always be weighed.
         constant = constant_equation(data.names)
         seed = seed_for(constant.key, random_seed)
-        distinct[constant.key] = constant, weigh(constant.program, data, thorough, seed)
+        pairs.insert(0, (constant, weigh(constant.program, data, thorough, seed)))
+    pairs = [pairs[place] for place in group_laws([Trace(equation.key) for equation, _ in pairs])]
     conventional = search.fitness == "rmse"
-
-    def rank(pair: tuple[Equation, Evidence]) -> tuple[float, int]:
-        equation, evidence = pair
-        score = -evidence.rmse if conventional else np.nan_to_num(evidence.log_q, nan=-np.inf)
-        return -score, equation.complexity
-
-    pairs = sorted(distinct.values(), key=rank)
+    measured = [-evidence.rmse if conventional else evidence.log_q for _, evidence in pairs]
+    order = rank(measured, [equation.complexity for equation, _ in pairs])
+    pairs = [pairs[place] for place in order]
     # The search leaves out what does not vary; one copy of the rest is enough for all.
     selected = {names: data.select(names) for names in {e.variables for e, _ in pairs}}
     fitted = [
@@ -490,12 +484,9 @@ def from_evolution(
         )
         for equation, evidence in pairs
     ]
-    winner = fitted[0]
-    if parsimonious and not conventional and np.isfinite(winner.evidence.log_q):
-        # Without a winner, only the constant could be weighed.
-        with suppress(ValueError):
-            key = found.winner.key
-            winner = next(one for one in fitted if one.equation.key == key)
+    chosen = 0
+    if parsimonious and not conventional and np.isfinite(pairs[0][1].log_q):
+        chosen = find_winner(pairs, margin=SEARCH_MARGIN)
     return Result(
         equations=tuple(fitted),
         names=None,
@@ -503,7 +494,7 @@ def from_evolution(
         settings=thorough,
         search=search,
         random_seed=random_seed,
-        chosen=fitted.index(winner),
+        chosen=chosen,
         history=tuple({name: _plain(value) for name, value in r.items()} for r in found.history),
         n_candidates=found.n_candidates,
         n_failed=found.n_failed,
@@ -517,20 +508,16 @@ def _group_curves(
 ) -> dict[int, list[int]]:
     """Group equations whose best fits are the same curve; no measurement tells them apart."""
     y = equations[0].data.y
-    scale = float(np.max(np.abs(y)))
-    curves = np.empty((len(equations), 2 * len(y) - 1))
-    for place, fitted in enumerate(equations):
-        if fitted.evidence.failure is None:
-            X = fitted.data.X
-            # Between the points, too: curves that interpolate the same points may differ there.
-            points = np.vstack([X, 0.5 * (X[1:] + X[:-1])])
-            values = evaluate(fitted.equation.program, fitted.theta[None, :], points)[0]
-            curves[place] = np.where(np.isfinite(values), values, np.nan)
-        else:
-            curves[place] = -scale * (2 + place)  # like no other
+    traces = [
+        trace_curve(one.equation, one.theta, one.data.X)
+        if one.evidence.failure is None
+        else Trace(one.equation.key)
+        for one in equations
+    ]
     rmse = min(fitted.evidence.rmse for fitted in equations)
-    tolerance = 1e-9 * scale + (ALIKE * rmse if np.isfinite(rmse) else 0.0)
-    return group_alike(curves, order, tolerance)
+    rounding = 1e-9 * float(np.max(np.abs(y)))
+    tolerance = rounding + (SAME_CURVE * rmse if np.isfinite(rmse) else 0.0)
+    return group_laws(traces, order, absolute=tolerance)
 
 
 def load_result(path: str | Path) -> Result:

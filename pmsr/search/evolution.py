@@ -35,6 +35,8 @@ from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence, fit_rmse, seed_for, weigh
 from pmsr.evidence.posterior import CHAINS, DRAWS, OVERSAMPLING
 from pmsr.evidence.smc import MAX_SWEEPS
+from pmsr.laws.identity import SAME_ERROR, Trace, group_laws, is_among
+from pmsr.laws.order import SEARCH_MARGIN, certain_log_q, find_winner, rank
 from pmsr.limits import OutOfTime, check_time, time_left, time_limit
 from pmsr.search.checkpoint import BUDGETS, State, load_state, save_state
 from pmsr.search.genome import (
@@ -52,7 +54,6 @@ from pmsr.search.selection import (
     pair_by_distance,
     replaces_if_better,
     replaces_probabilistically,
-    simplest_close,
 )
 from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
 from pmsr.threads import SCREEN
@@ -67,10 +68,6 @@ FAR = 12.0
 SAVE_SECONDS = 5.0  # between checkpoints
 FINAL_SHARE = 0.2  # of max_time, at least, for all that comes after the last generation
 MOST_SHARE = 0.5  # of max_time, at most, for the same
-# Among thousands of forms some gain a nat by chance: on Galileo's shelf data sqrt(c0*H/(c1 + H))
-# is 1.05 nats ahead of c0*sqrt(H), by quadrature. So the winner may be farther behind than in a
-# comparison of a few equations.
-MARGIN = 1.5
 
 
 @dataclass(frozen=True)
@@ -130,17 +127,9 @@ class Evolution:
     @property
     def winner(self) -> Equation:
         """The simplest finalist whose evidence is close to the best one's, or the least error."""
-        equations, evidences = zip(*self.finalists, strict=True)
         if self.fitness == "rmse":
-            return equations[0]
-        place = simplest_close(
-            [evidence.log_q for evidence in evidences],
-            [evidence.log_q_se for evidence in evidences],
-            [equation.complexity for equation in equations],
-            [len(equation.parameters) for equation in equations],
-            margin=MARGIN,
-        )
-        return equations[place]
+            return self.finalists[0][0]
+        return self.finalists[find_winner(self.finalists, margin=SEARCH_MARGIN)][0]
 
 
 class _Score(base.Fitness):
@@ -263,26 +252,23 @@ def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> 
     their parameters are not the same prior; but they fit equally well, to all digits, and a
     report of all of them would divide the probability of one law among its spellings.
     """
-    laws: list[list[Candidate]] = []
-    for candidate in candidates:
-        for spellings in laws:
-            if _among(candidate, spellings[:1]):
-                spellings.append(candidate)
-                break
-        else:
-            laws.append([candidate])
 
     def simplicity(candidate: Candidate) -> tuple[float, ...]:
         program = Equation(candidate.key, variables).program
         n_curved = program.n_parameters - len(program.affine)
         return candidate.complexity, candidate.n_parameters, n_curved, -candidate.score
 
-    return [min(spellings, key=simplicity) for spellings in laws]
+    laws = group_laws(list(map(_trace, candidates)), relative=SAME_ERROR).values()
+    return [min((candidates[k] for k in spellings), key=simplicity) for spellings in laws]
+
+
+def _trace(candidate: Candidate) -> Trace:
+    """Return by what a candidate's law is recognised: the search keeps no more than its error."""
+    return Trace(candidate.key, (candidate.rmse,))
 
 
 def _among(candidate: Candidate, others: Sequence[Candidate]) -> bool:
-    """Tell whether another candidate fits equally well: to 1e-7, which chance does not."""
-    return any(abs(candidate.rmse - other.rmse) <= 1e-7 * other.rmse for other in others)
+    return is_among(_trace(candidate), map(_trace, others), relative=SAME_ERROR)
 
 
 def _has_variable_exponent(program: Program) -> bool:
@@ -849,10 +835,8 @@ class _Run:
             stopped = "interrupted"
         self.seconds["finalists"] += time.monotonic() - clock
         show("sampling the posterior of the winner")
-        if self.search.fitness == "evidence":
-            pairs.sort(key=lambda pair: 2 * pair[1].log_q_se - pair[1].log_q)
-        else:
-            pairs.sort(key=lambda pair: pair[1].rmse)
+        scores = [_score(evidence, self.search.fitness) for _, evidence in pairs]
+        pairs = [pairs[place] for place in rank(scores)]
         population = tuple(individual.key for individual in self.population)
         return Evolution(
             tuple(pairs),
@@ -1016,11 +1000,9 @@ def _weigh_batch(
 
 
 def _candidate(key: str, program: Program, evidence: Evidence, fitness: str) -> Candidate:
-    # Two standard errors below: the best of many noisy estimates would be the noisiest.
-    score = evidence.log_q - 2 * evidence.log_q_se if fitness == "evidence" else -evidence.rmse
     return Candidate(
         key,
-        float(score),
+        _score(evidence, fitness),
         evidence.log_q,
         evidence.log_q_se,
         evidence.rmse,
@@ -1028,6 +1010,10 @@ def _candidate(key: str, program: Program, evidence: Evidence, fitness: str) -> 
         len(program.nodes),
         evidence.failure,
     )
+
+
+def _score(evidence: Evidence, fitness: str) -> float:
+    return certain_log_q(evidence) if fitness == "evidence" else -evidence.rmse
 
 
 def _finite_mean(values: Sequence[float]) -> float:
