@@ -167,8 +167,8 @@ def make_claims(searches: pd.DataFrame, exact: pd.DataFrame) -> list[Claim]:
             "approximately the best fitness.",
             f"{OURS}: the law, or the law with k1 = −k2, is within {SEARCH_MARGIN:g} nats of the "
             f"best in {count(either, n)} cases; with two parameters in {count(near, n)}. It is "
-            f"reported in {count(found, n)}, the winner in {count(won, n)}, and in {special} more the winner "
-            f"is the law with k1 = −k2. {THEIRS}: within {SEARCH_MARGIN:g} nats in "
+            f"reported in {count(found, n)}, the winner in {count(won, n)}, and in {special} more "
+            f"the winner is the law with k1 = −k2. {THEIRS}: within {SEARCH_MARGIN:g} nats in "
             f"{count(near_theirs, n)}, found in {count(found_theirs, n)}.",
             f"reproduced if {OURS} finds it in all cases and reports it, or its special case "
             f"k1 = −k2, within {SEARCH_MARGIN:g} nats of the best in all of them.",

@@ -21,7 +21,7 @@ from pmsr.evidence.evidence import Evidence, constant_log_q, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
 from pmsr.laws.identity import SAME_CURVE, Trace, group_laws, trace_curve
-from pmsr.laws.order import SEARCH_MARGIN, find_winner, model_probabilities, pareto_front, rank
+from pmsr.laws.order import model_probabilities, pareto_front, rank
 from pmsr.result.doubts import (
     doubt_chance,
     doubt_columns,
@@ -41,9 +41,11 @@ from pmsr.result.storage import (
     record_evidence,
     write_folder,
 )
+from pmsr.search.engines import engine_of
 from pmsr.search.evolution import Evolution
+from pmsr.search.finalists import finalist_settings
 from pmsr.search.genome import constant_equation
-from pmsr.settings import FINALIST, Search, Settings
+from pmsr.settings import Search, Settings
 
 Floats = NDArray[np.float64]
 
@@ -189,9 +191,9 @@ class Result:
 
         The score is ``log_q``, or ``rmse`` after a conventional search. Simplest first.
         """
-        conventional = self.search is not None and self.search.fitness == "rmse"
-        score = -self.table["rmse"] if conventional else self.table["log_q"]
-        return self.table.iloc[pareto_front(score.to_list(), self.table["complexity"].to_list())]
+        engine = engine_of(self.search)
+        score = [engine.rank(fitted.evidence) for fitted in self.equations]
+        return self.table.iloc[pareto_front(score, self.table["complexity"].to_list())]
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the parameters of all equations with their uncertainty.
@@ -459,12 +461,8 @@ def from_evolution(
     Result
         Ranked by ``log_q``, or by ``rmse`` after a conventional search.
     """
-    thorough = replace(
-        settings,
-        n_draws=max(settings.n_draws, FINALIST.n_draws // 4),
-        n_multistarts=max(settings.n_multistarts, FINALIST.n_multistarts),
-        thorough=True,
-    )
+    # Posteriors are not replicated.
+    thorough = replace(finalist_settings(settings), n_replicates=settings.n_replicates)
     pairs = list(found.finalists)
     if not any(np.isfinite(evidence.rmse) for _, evidence in pairs):
         # A constant can always be weighed.
@@ -472,9 +470,9 @@ def from_evolution(
         seed = seed_for(constant.key, random_seed)
         pairs.insert(0, (constant, weigh(constant.program, data, thorough, seed)))
     pairs = [pairs[place] for place in group_laws([Trace(equation.key) for equation, _ in pairs])]
-    conventional = search.fitness == "rmse"
-    measured = [-evidence.rmse if conventional else evidence.log_q for _, evidence in pairs]
-    order = rank(measured, [equation.complexity for equation, _ in pairs])
+    engine = engine_of(search)
+    values = [engine.rank(evidence) for _, evidence in pairs]
+    order = rank(values, [equation.complexity for equation, _ in pairs])
     pairs = [pairs[place] for place in order]
     # The search leaves out what does not vary; one copy of the rest is enough for all.
     selected = {names: data.select(names) for names in {e.variables for e, _ in pairs}}
@@ -485,8 +483,8 @@ def from_evolution(
         for equation, evidence in pairs
     ]
     chosen = 0
-    if parsimonious and not conventional and np.isfinite(pairs[0][1].log_q):
-        chosen = find_winner(pairs, margin=SEARCH_MARGIN)
+    if parsimonious and np.isfinite(pairs[0][1].log_q):
+        chosen = engine.winner(pairs)
     return Result(
         equations=tuple(fitted),
         names=None,
@@ -547,7 +545,7 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     settings = Settings(**header["settings"])
     search = None if header["search"] is None else Search(**header["search"])
     seed = as_seed(header["random_seed"])
-    conventional = search is not None and search.fitness == "rmse"
+    conventional = not engine_of(search).has_evidence
     equations = []
     for place, record in enumerate(as_list(header["equations"])):
         variables, parameters = as_list(record["variables"]), as_list(record["parameters"])
