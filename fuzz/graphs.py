@@ -8,7 +8,7 @@ from fuzz.strings import check_equation
 from fuzz.tally import MAX_SECONDS, Tally, generator, share
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
-from pmsr.search.evolution import read_graph
+from pmsr.search.constraints import read_graph
 from pmsr.search.genome import Genome, Primitives, crossover, mutate, random_genome
 from pmsr.settings import Search
 

@@ -24,7 +24,8 @@ from pmsr.evidence import model, smc
 from pmsr.evidence.evidence import compute_evidence
 from pmsr.evidence.posterior import draw_posterior
 from pmsr.result.doubts import ResultWarning, quietly, warn
-from pmsr.search.evolution import _Display, _Run, run_evolution
+from pmsr.search.evolution import _Run, run_evolution
+from pmsr.search.progress import Display
 from pmsr.settings import QUICK, Search
 from pmsr.threads import ONE_AT_A_TIME, SCREEN, one_blas_thread
 
@@ -373,8 +374,8 @@ def small_run():
 
 
 def test_a_second_display_stays_silent(small_run, capsys):
-    with _Display(small_run) as outer:
-        with _Display(small_run) as inner:
+    with Display(small_run) as outer:
+        with Display(small_run) as inner:
             inner("inner")
         outer("outer")
         assert SCREEN.locked()
@@ -389,6 +390,6 @@ def test_a_display_gives_way_to_one_of_the_users(small_run, monkeypatch):
         raise LiveError("Only one live display may be active at once")
 
     monkeypatch.setattr(Progress, "start", refuse)  # what rich before 14.1 does
-    with _Display(small_run) as show:
+    with Display(small_run) as show:
         show("generation")
         assert not SCREEN.locked()

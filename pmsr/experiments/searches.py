@@ -28,6 +28,9 @@ KEPT_HISTORY = (
     "n_candidates",
 )
 
+# The paper's conventional search optimises from one start.
+SETTINGS = {"evidence": QUICK, "rmse": replace(QUICK, n_multistarts=1)}
+
 # The paper's search: a parameter may stand in several places, a variable in an exponent, and
 # nothing is done but crossover, mutation and crowding.
 PAPER: dict[str, Any] = {
@@ -64,11 +67,9 @@ def search_one(task: Task) -> Record:
     """Search once; the winner, the finalists, the last population, and every generation."""
     data = make_data(*read_source(task["source"]))
     search = Search(**task["search"])
-    # The paper's conventional search optimises from one start.
-    settings = replace(QUICK, n_multistarts=1) if search.fitness == "rmse" else QUICK
     clock, cpu = time.monotonic(), time.process_time()
     found = run_evolution(
-        data, search=search, settings=settings, random_seed=task["seed"], n_jobs=1
+        data, search=search, settings=SETTINGS[search.fitness], random_seed=task["seed"], n_jobs=1
     )
     if found.stopped == "interrupted":
         # Half a search must not be taken for a whole one when the experiment goes on.

@@ -13,8 +13,8 @@ from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
 from pmsr.equation.grammar import without_quotes
+from pmsr.laws.order import pareto_front
 from pmsr.plots.marks import CREDIBLE, FAINT, LINE, MANY, WINNER, finish, new_axes, plain
-from pmsr.search.selection import pareto_front
 
 Floats = NDArray[np.float64]
 

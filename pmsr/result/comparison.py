@@ -14,10 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
-from pmsr.evidence.evidence import Evidence, fit_rmse, seed_for, weigh
+from pmsr.evidence.evidence import fit_rmse, seed_for, weigh
+from pmsr.laws.identity import Trace, group_laws
+from pmsr.laws.order import find_winner, rank
 from pmsr.result.fitted import FittedEquation
-from pmsr.result.result import Result, library_versions, make_table
-from pmsr.search.selection import simplest_close
+from pmsr.result.result import Result, library_versions
 from pmsr.settings import FINALIST, RandomSeed, Settings, check_settings
 from pmsr.threads import SCREEN
 
@@ -173,96 +174,42 @@ def weigh_equations(
     if not isinstance(random_seed, Integral):
         # One seed for all: equations are weighed alike, in whatever order they come.
         random_seed = int(np.random.default_rng(random_seed).integers(2**63))
-    by_key: dict[str, Evidence] = {}
-    weighed: dict[str, Equation] = {}
-    found: dict[str, FittedEquation] = {}
-    for name, equation in named.items():
+    written = list(named.values())
+    # Only the same equation has the same evidence: another law on the same curve has its own.
+    laws = group_laws([Trace(equation.key) for equation in written])
+    first_of = {place: first for first, places in laws.items() for place in places}
+    found: list[FittedEquation] = []
+    for place, (name, equation) in enumerate(named.items()):
         selected = data.select(equation.variables)
-        if equation.key not in by_key:
-            seed = seed_for(equation.key, random_seed)
-            by_key[equation.key] = weigh(equation.program, selected, settings, seed)
-            weighed[equation.key] = equation
-        evidence = by_key[equation.key]
-        if equation != weighed[equation.key]:
+        seed = seed_for(equation.key, random_seed)
+        first = first_of[place]
+        if first == place:
+            evidence = weigh(equation.program, selected, settings, seed)
+        else:
+            evidence = found[first].evidence
+        if equation != written[first]:
             # Another spelling: its parameters are others, and so is its best fit.
-            seed = seed_for(equation.key, random_seed)
             own = fit_rmse(equation.program, selected, settings, seed)
             evidence = replace(evidence, theta=own.theta, n_parameters=own.n_parameters)
-        found[name] = FittedEquation(equation, evidence, selected, settings, int(random_seed))
+        found.append(FittedEquation(equation, evidence, selected, settings, int(random_seed)))
         if callback is not None:
             callback(name)
-    ranked = sorted(
-        found, key=lambda name: (-found[name].evidence.log_q, found[name].equation.complexity)
-    )
-    fitted = [found[name] for name in ranked]
+    order = rank([one.evidence.log_q for one in found], [one.equation.complexity for one in found])
+    fitted, names = [found[place] for place in order], list(named)
     chosen = 0
     if np.isfinite(fitted[0].evidence.log_q):
-        chosen = simplest_close(
-            [one.evidence.log_q for one in fitted],
-            [one.evidence.log_q_se for one in fitted],
-            [one.equation.complexity for one in fitted],
-            [len(one.equation.parameters) for one in fitted],
-        )
+        chosen = find_winner([(one.equation, one.evidence) for one in fitted])
     return Result(
         tuple(fitted),
-        tuple(ranked),
+        tuple(names[place] for place in order),
         data,
         settings,
         None,
         int(random_seed),
         chosen,
-        n_candidates=len(by_key),
+        n_candidates=len(laws),
         versions=library_versions(),
     )
-
-
-def tabulate(equations: Mapping[str, Equation], evidences: Mapping[str, Evidence]) -> pd.DataFrame:
-    """Arrange equations and their evidence, computed with one gamma, in a ranked table.
-
-    Parameters
-    ----------
-    equations, evidences
-        Under the same names.
-
-    Returns
-    -------
-    DataFrame
-        As :attr:`pmsr.result.result.Result.table`: best first, failures last.
-    """
-    ranked = sorted(
-        equations, key=lambda name: (-evidences[name].log_q, equations[name].complexity)
-    )
-    table = make_table([equations[name] for name in ranked], [evidences[name] for name in ranked])
-    table.index = pd.Index(ranked, name="name")
-    return table
-
-
-def parsimonious(table: pd.DataFrame) -> str:
-    """Name of the simplest equation that the data do not clearly reject.
-
-    Parameters
-    ----------
-    table
-        From `compare`, or the ``table`` of a result.
-
-    Returns
-    -------
-    str
-        Among the equations whose ``log_q`` is within one nat of the best, or within two standard
-        errors of the difference where these are larger, the one of least complexity; then the one
-        with fewest parameters; then the one with the largest ``log_q``.
-
-    Examples
-    --------
-    >>> columns = ["log_q", "log_q_se", "complexity", "parameters"]
-    >>> rows = [(-10.0, 0.01, 9, 2), (-10.7, 0.01, 4, 1), (-12.0, 0.01, 3, 1)]
-    >>> parsimonious(pd.DataFrame(rows, index=["long", "short", "wrong"], columns=columns))
-    'short'
-    """
-    if not np.isfinite(table["log_q"]).any():
-        raise ValueError("No equation could be weighed. The column failure says why.")
-    columns = (table[name] for name in ("log_q", "log_q_se", "complexity", "parameters"))
-    return str(table.index[simplest_close(*(column.tolist() for column in columns))])
 
 
 def _read_equations(equations: Any, data: Data) -> dict[str, Equation]:

@@ -17,10 +17,11 @@ from pmsr.data import Data, check_X
 from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
 from pmsr.equation.mathml import to_mathml
-from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import Evidence, constant_log_q, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
+from pmsr.laws.identity import SAME_CURVE, Trace, group_laws, trace_curve
+from pmsr.laws.order import model_probabilities, pareto_front, rank
 from pmsr.result.doubts import (
     doubt_chance,
     doubt_columns,
@@ -40,17 +41,17 @@ from pmsr.result.storage import (
     record_evidence,
     write_folder,
 )
+from pmsr.search.engines import engine_of
 from pmsr.search.evolution import Evolution
+from pmsr.search.finalists import finalist_settings
 from pmsr.search.genome import constant_equation
-from pmsr.search.selection import group_alike, model_probabilities, pareto_front
-from pmsr.settings import FINALIST, Search, Settings
+from pmsr.settings import Search, Settings
 
 Floats = NDArray[np.float64]
 
 STORED = 1e-3  # probability above which an equation's posterior is saved
 NEGLIGIBLE = 1e-6  # probability below which an equation is left out of averages
 LIBRARIES = ("pmsr", "pymc", "pytensor", "arviz", "sympy", "numpy", "scipy")
-ALIKE = 1e-3  # of the root mean squared error: best fits that differ by less are the same curve
 N_SHOWN = 10  # equations in the table of a notebook
 
 
@@ -190,9 +191,9 @@ class Result:
 
         The score is ``log_q``, or ``rmse`` after a conventional search. Simplest first.
         """
-        conventional = self.search is not None and self.search.fitness == "rmse"
-        score = -self.table["rmse"] if conventional else self.table["log_q"]
-        return self.table.iloc[pareto_front(score.to_list(), self.table["complexity"].to_list())]
+        engine = engine_of(self.search)
+        score = [engine.rank(fitted.evidence) for fitted in self.equations]
+        return self.table.iloc[pareto_front(score, self.table["complexity"].to_list())]
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the parameters of all equations with their uncertainty.
@@ -460,28 +461,19 @@ def from_evolution(
     Result
         Ranked by ``log_q``, or by ``rmse`` after a conventional search.
     """
-    thorough = replace(
-        settings,
-        n_draws=max(settings.n_draws, FINALIST.n_draws // 4),
-        n_multistarts=max(settings.n_multistarts, FINALIST.n_multistarts),
-        thorough=True,
-    )
-    distinct: dict[str, tuple[Equation, Evidence]] = {}
-    for equation, evidence in found.finalists:
-        distinct.setdefault(equation.key, (equation, evidence))
-    if not any(np.isfinite(evidence.rmse) for _, evidence in distinct.values()):
+    # Posteriors are not replicated.
+    thorough = replace(finalist_settings(settings), n_replicates=settings.n_replicates)
+    pairs = list(found.finalists)
+    if not any(np.isfinite(evidence.rmse) for _, evidence in pairs):
         # A constant can always be weighed.
         constant = constant_equation(data.names)
         seed = seed_for(constant.key, random_seed)
-        distinct[constant.key] = constant, weigh(constant.program, data, thorough, seed)
-    conventional = search.fitness == "rmse"
-
-    def rank(pair: tuple[Equation, Evidence]) -> tuple[float, int]:
-        equation, evidence = pair
-        score = -evidence.rmse if conventional else np.nan_to_num(evidence.log_q, nan=-np.inf)
-        return -score, equation.complexity
-
-    pairs = sorted(distinct.values(), key=rank)
+        pairs.insert(0, (constant, weigh(constant.program, data, thorough, seed)))
+    pairs = [pairs[place] for place in group_laws([Trace(equation.key) for equation, _ in pairs])]
+    engine = engine_of(search)
+    values = [engine.rank(evidence) for _, evidence in pairs]
+    order = rank(values, [equation.complexity for equation, _ in pairs])
+    pairs = [pairs[place] for place in order]
     # The search leaves out what does not vary; one copy of the rest is enough for all.
     selected = {names: data.select(names) for names in {e.variables for e, _ in pairs}}
     fitted = [
@@ -490,12 +482,9 @@ def from_evolution(
         )
         for equation, evidence in pairs
     ]
-    winner = fitted[0]
-    if parsimonious and not conventional and np.isfinite(winner.evidence.log_q):
-        # Without a winner, only the constant could be weighed.
-        with suppress(ValueError):
-            key = found.winner.key
-            winner = next(one for one in fitted if one.equation.key == key)
+    chosen = 0
+    if parsimonious and np.isfinite(pairs[0][1].log_q):
+        chosen = engine.winner(pairs)
     return Result(
         equations=tuple(fitted),
         names=None,
@@ -503,7 +492,7 @@ def from_evolution(
         settings=thorough,
         search=search,
         random_seed=random_seed,
-        chosen=fitted.index(winner),
+        chosen=chosen,
         history=tuple({name: _plain(value) for name, value in r.items()} for r in found.history),
         n_candidates=found.n_candidates,
         n_failed=found.n_failed,
@@ -517,20 +506,16 @@ def _group_curves(
 ) -> dict[int, list[int]]:
     """Group equations whose best fits are the same curve; no measurement tells them apart."""
     y = equations[0].data.y
-    scale = float(np.max(np.abs(y)))
-    curves = np.empty((len(equations), 2 * len(y) - 1))
-    for place, fitted in enumerate(equations):
-        if fitted.evidence.failure is None:
-            X = fitted.data.X
-            # Between the points, too: curves that interpolate the same points may differ there.
-            points = np.vstack([X, 0.5 * (X[1:] + X[:-1])])
-            values = evaluate(fitted.equation.program, fitted.theta[None, :], points)[0]
-            curves[place] = np.where(np.isfinite(values), values, np.nan)
-        else:
-            curves[place] = -scale * (2 + place)  # like no other
+    traces = [
+        trace_curve(one.equation, one.theta, one.data.X)
+        if one.evidence.failure is None
+        else Trace(one.equation.key)
+        for one in equations
+    ]
     rmse = min(fitted.evidence.rmse for fitted in equations)
-    tolerance = 1e-9 * scale + (ALIKE * rmse if np.isfinite(rmse) else 0.0)
-    return group_alike(curves, order, tolerance)
+    rounding = 1e-9 * float(np.max(np.abs(y)))
+    tolerance = rounding + (SAME_CURVE * rmse if np.isfinite(rmse) else 0.0)
+    return group_laws(traces, order, absolute=tolerance)
 
 
 def load_result(path: str | Path) -> Result:
@@ -560,7 +545,7 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     settings = Settings(**header["settings"])
     search = None if header["search"] is None else Search(**header["search"])
     seed = as_seed(header["random_seed"])
-    conventional = search is not None and search.fitness == "rmse"
+    conventional = not engine_of(search).has_evidence
     equations = []
     for place, record in enumerate(as_list(header["equations"])):
         variables, parameters = as_list(record["variables"]), as_list(record["parameters"])

@@ -1,4 +1,4 @@
 """The search for equations: graphs that vary, crowd each other out and are kept.
 
-May import: evidence, equation, data, settings.
+May import: laws, evidence, equation, data, settings.
 """

@@ -1,42 +1,26 @@
-"""Generations of equations on DEAP: variation, evaluation by key, crowding; what was found."""
+"""The loop of generations on DEAP: variation, evaluation by key, crowding; what was found."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from deap import base, tools
-from joblib import Parallel, delayed, effective_n_jobs
-from rich.errors import LiveError
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from pmsr.data import Data, leave_out_constant
-from pmsr.equation.algebra import TooLarge
-from pmsr.equation.expression import MAX_LENGTH, Equation
-from pmsr.equation.grammar import without_quotes
-from pmsr.equation.operators import (
-    FIRST_OPERATOR,
-    OPERATORS,
-    PARAMETER,
-    POWER,
-    VARIABLE,
-    Operator,
-    added_operators,
-    operator_code,
-    take_over,
-)
+from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
-from pmsr.evidence.evidence import Evidence, fit_rmse, seed_for, weigh
-from pmsr.evidence.posterior import CHAINS, DRAWS, OVERSAMPLING
-from pmsr.evidence.smc import MAX_SWEEPS
-from pmsr.limits import OutOfTime, check_time, time_left, time_limit
+from pmsr.evidence.evidence import Evidence
+from pmsr.laws.identity import Trace, group_laws
+from pmsr.laws.order import rank
+from pmsr.limits import time_left
+from pmsr.search.archive import Archive, Candidate, Score, make_candidate
 from pmsr.search.checkpoint import BUDGETS, State, load_state, save_state
+from pmsr.search.engines import ENGINES, engine_of
+from pmsr.search.finalists import order_finalists, reserve, weigh_finalists
 from pmsr.search.genome import (
     Genome,
     Primitives,
@@ -48,43 +32,17 @@ from pmsr.search.genome import (
     neighbours,
     random_genome,
 )
-from pmsr.search.selection import (
-    pair_by_distance,
-    replaces_if_better,
-    replaces_probabilistically,
-    simplest_close,
-)
-from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
-from pmsr.threads import SCREEN
+from pmsr.search.progress import show_progress
+from pmsr.search.selection import pair_by_distance
+from pmsr.search.workers import Workers
+from pmsr.settings import QUICK, RandomSeed, Search, Settings
 
-N_LEADERS = 300  # size of the hall of fame
-SHARES = 2  # batches for each worker: few, because each costs milliseconds, yet of even lengths
 N_CLIMBERS = 3  # of the best individuals that climb at a refresh
 MAX_CLIMB = 5  # steps that each takes at most
 # Nats behind the best at which an equation is not sampled: more than half of all. Its integral is
 # then that of a linear equation with the same squared error, within a nat for most.
 FAR = 12.0
 SAVE_SECONDS = 5.0  # between checkpoints
-FINAL_SHARE = 0.2  # of max_time, at least, for all that comes after the last generation
-MOST_SHARE = 0.5  # of max_time, at most, for the same
-# Among thousands of forms some gain a nat by chance: on Galileo's shelf data sqrt(c0*H/(c1 + H))
-# is 1.05 nats ahead of c0*sqrt(H), by quadrature. So the winner may be farther behind than in a
-# comparison of a few equations.
-MARGIN = 1.5
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One distinct equation that the search has seen, with its evidence."""
-
-    key: str  # canonical, except in a conventional search
-    score: float  # log q less two standard errors, or the negative RMSE; larger is better
-    log_q: float
-    log_q_se: float
-    rmse: float
-    n_parameters: int
-    complexity: int
-    failure: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,27 +88,7 @@ class Evolution:
     @property
     def winner(self) -> Equation:
         """The simplest finalist whose evidence is close to the best one's, or the least error."""
-        equations, evidences = zip(*self.finalists, strict=True)
-        if self.fitness == "rmse":
-            return equations[0]
-        place = simplest_close(
-            [evidence.log_q for evidence in evidences],
-            [evidence.log_q_se for evidence in evidences],
-            [equation.complexity for equation in equations],
-            [len(equation.parameters) for equation in equations],
-            margin=MARGIN,
-        )
-        return equations[place]
-
-
-class _Score(base.Fitness):
-    """DEAP's fitness, defined here because ``creator.create`` writes into module globals."""
-
-    weights = (1.0,)
-
-
-class _ScoreAndSize(base.Fitness):
-    weights = (1.0, -1.0)
+        return self.finalists[ENGINES[self.fitness].winner(self.finalists)][0]
 
 
 class Individual:
@@ -159,190 +97,7 @@ class Individual:
     def __init__(self, genome: Genome) -> None:
         self.genome = genome
         self.key = ""
-        self.fitness = _Score()
-
-
-class _Member:
-    """An entry of the hall of fame or of the front: DEAP wants a fitness on it."""
-
-    def __init__(self, candidate: Candidate, fitness: base.Fitness) -> None:
-        self.candidate = candidate
-        self.fitness = fitness
-
-
-class Archive:
-    """Every distinct equation seen, by key; the cache of the evidence."""
-
-    def __init__(self) -> None:
-        self.candidates: dict[str, Candidate] = {}
-        self._keys: dict[bytes, str] = {}
-        self.n_lookups = self.n_hits = 0
-        same = _same_equation
-        self.leaders = tools.HallOfFame(N_LEADERS, similar=same)
-        self.front = tools.ParetoFront(similar=same)
-
-    def key_of(self, raw: bytes) -> str | None:
-        """Return the key of a graph from its raw key, if it was read before."""
-        self.n_lookups += 1
-        key = self._keys.get(raw)
-        # Time may have been up between reading a graph and weighing its equation.
-        key = key if key in self.candidates else None
-        self.n_hits += key is not None
-        return key
-
-    def learn(self, raw: bytes, reading: "Reading") -> bool:
-        """Take note of what a graph means; tell whether the equation must be weighed."""
-        self._keys[raw] = reading.key
-        if reading.key in self.candidates:
-            self.n_hits += 1
-            return False
-        if reading.refusal is not None:
-            self.add(_failed(reading.key, reading.refusal))
-            return False
-        return True
-
-    def add(self, candidate: Candidate) -> None:
-        """Record a candidate; keep the leaders and the front up to date."""
-        self.candidates[candidate.key] = candidate
-        if candidate.failure is None and np.isfinite(candidate.score):
-            self.leaders.update([_Member(candidate, _Score((candidate.score,)))])
-            both = _ScoreAndSize((candidate.score, candidate.complexity))
-            self.front.update([_Member(candidate, both)])
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """What a graph means: its equation, or why it is refused."""
-
-    key: str
-    program: Program | None = None
-    refusal: str | None = None
-
-
-def read_graph(genome: Genome, variables: Sequence[str], search: Search) -> Reading:
-    """Read a graph as an equation and check it against the constraints of a search.
-
-    The equation is put into canonical form, so that a law is weighed once. The conventional
-    search, in which equations grow without end, does without algebra: there it would take most of
-    the time, and a redundant parameter changes no error.
-    """
-    try:
-        equation = genome.equation(variables)
-        if search.fitness == "rmse":
-            key = str(equation)
-        else:
-            key = equation.key
-            equation = equation.to_canonical()
-    except TooLarge as error:
-        return Reading(f"! {error}", refusal="too complex")
-    except (ValueError, TypeError) as error:  # SymPy's way to say that a number is not real
-        return Reading(f"! {error}", refusal="not a real, finite expression")
-    refusal = "too complex" if len(key) > MAX_LENGTH else _refusal(equation, search)
-    return Reading(key, equation.program if refusal is None else None, refusal)
-
-
-def _refusal(equation: Equation, search: Search) -> str | None:
-    """Tell which constraint an equation breaks, if any."""
-    if equation.complexity > search.max_complexity:
-        return "too complex"
-    if search.max_parameters is not None and len(equation.parameters) > search.max_parameters:
-        return "too many parameters"
-    if not search.variable_exponents and _has_variable_exponent(equation.program):
-        return "variable exponent"
-    if not search.nested_functions and _has_nested_waves(equation.program):
-        return "nested functions"
-    if (foreign := _foreign_function(equation.program, search)) is not None:
-        return f"operator {foreign}"
-    if not search.share_parameters and _has_shared_parameter(equation.program):
-        return "shared parameter"
-    return None
-
-
-def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> list[Candidate]:
-    """Choose one spelling of each law: the simplest, then that with the fewest curved parameters.
-
-    c0*sqrt(H), sqrt(c0*H) and sqrt(c0)*sqrt(c1*H/c0) have keys of their own, because flat priors on
-    their parameters are not the same prior; but they fit equally well, to all digits, and a
-    report of all of them would divide the probability of one law among its spellings.
-    """
-    laws: list[list[Candidate]] = []
-    for candidate in candidates:
-        for spellings in laws:
-            if _among(candidate, spellings[:1]):
-                spellings.append(candidate)
-                break
-        else:
-            laws.append([candidate])
-
-    def simplicity(candidate: Candidate) -> tuple[float, ...]:
-        program = Equation(candidate.key, variables).program
-        n_curved = program.n_parameters - len(program.affine)
-        return candidate.complexity, candidate.n_parameters, n_curved, -candidate.score
-
-    return [min(spellings, key=simplicity) for spellings in laws]
-
-
-def _among(candidate: Candidate, others: Sequence[Candidate]) -> bool:
-    """Tell whether another candidate fits equally well: to 1e-7, which chance does not."""
-    return any(abs(candidate.rmse - other.rmse) <= 1e-7 * other.rmse for other in others)
-
-
-def _has_variable_exponent(program: Program) -> bool:
-    """Tell whether a variable stands in an exponent; exp(x) is a function, not an exponent."""
-    power = operator_code("pow")
-    depends: list[bool] = []
-    for code, a, b in program.nodes.tolist():
-        if code == power and depends[b]:
-            return True
-        inner = code >= POWER
-        depends.append(
-            code == VARIABLE or (inner and (depends[a] or (code != POWER and depends[b])))
-        )
-    return False
-
-
-def _has_nested_waves(program: Program) -> bool:
-    """Tell whether one of sin, cos, tan and tanh stands inside another."""
-    waves = [operator_code(name) for name in ("sin", "cos", "tan", "tanh")]
-    inside: list[bool] = []
-    for code, a, b in program.nodes.tolist():
-        below = code >= POWER and (inside[a] or (code != POWER and inside[b]))
-        if code in waves and below:
-            return True
-        inside.append(below or code in waves)
-    return False
-
-
-def _foreign_function(program: Program, search: Search) -> str | None:
-    """Name a function that algebra brought in although it is not allowed: sqrt(x*x) is abs(x)."""
-    names = list(OPERATORS)
-    for code in program.nodes[:, 0].tolist():
-        name = names[code - FIRST_OPERATOR] if code >= FIRST_OPERATOR else ""
-        if name in search.operators or name in ("pow", "sqrt") or not name.isidentifier():
-            continue
-        if not (name == "exp" and search.variable_exponents):
-            return name
-    return None
-
-
-def _has_shared_parameter(program: Program) -> bool:
-    """Tell whether a parameter is an argument of two nodes, as in c0*(c0 + x)."""
-    arguments = [
-        child
-        for code, a, b in program.nodes.tolist()
-        if code >= POWER
-        for child in ((a,) if code == POWER else {a, b})
-    ]
-    parameters = np.flatnonzero(program.nodes[:, 0] == PARAMETER)
-    return any(arguments.count(node) > 1 for node in parameters.tolist())
-
-
-def _same_equation(first: _Member, second: _Member) -> bool:
-    return first.candidate.key == second.candidate.key
-
-
-def _failed(key: str, reason: str) -> Candidate:
-    return Candidate(key, -np.inf, -np.inf, 0.0, np.inf, 0, 0, reason)
+        self.fitness = Score()
 
 
 @dataclass(frozen=True)
@@ -411,12 +166,12 @@ def run_evolution(
     data = leave_out_constant(data)
     seeds = [guess_without_constant(seed, data) for seed in seeds]
     run = _Run(data, search or Search(), settings or QUICK, random_seed, n_jobs)
-    with run.parallel:
+    with run.workers.parallel:
         if checkpoint is not None and Path(checkpoint).exists():
             run.restore(load_state(checkpoint, data, run.search, run.settings, run.seed))
         else:
             run.prepare(seeds)
-        with _progress(run, verbose) as show:
+        with show_progress(run, verbose) as show:
             stopped = run.ended or run.evolve(callbacks, checkpoint, show)
             return run.finish(stopped, show)
 
@@ -457,6 +212,7 @@ class _Run:
             gamma = settings.resolve_gamma(len(data.y), search.max_parameters)
             settings = replace(settings, gamma=gamma)
         self.data, self.search, self.settings = data, search, settings
+        self.engine = engine_of(search)
         self.started = time.monotonic()
         self.begun = self.started  # in this process: a search that goes on has started earlier
         self.around = self.begun + time_left()
@@ -466,8 +222,7 @@ class _Run:
             search.operators, data.names, search.max_complexity, shared=search.share_parameters
         )
         self.archive = Archive()
-        self.parallel = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch="all")
-        self.n_workers = effective_n_jobs(n_jobs)
+        self.workers = Workers.hire(data, search, n_jobs)
         self.generation = 0
         self.last_improvement = 0
         self.history = tools.Logbook()
@@ -486,10 +241,7 @@ class _Run:
         toolbox.register("mate", crossover, rng=self.rng)
         toolbox.register("mutate", mutate, primitives=self.primitives, rng=self.rng)
         toolbox.register("distance", distance)
-        decide = (
-            replaces_probabilistically if self.search.fitness == "evidence" else replaces_if_better
-        )
-        toolbox.register("replaces", decide, rng=self.rng)
+        toolbox.register("replaces", self.engine.replaces, rng=self.rng)
         return toolbox
 
     def _statistics(self) -> tools.MultiStatistics:
@@ -590,7 +342,7 @@ class _Run:
                 raise  # in the first population: nothing is lost
             reason = "interrupted"
             # Ctrl-C reaches the workers too, and may have taken half of their work with it.
-            self.parallel = Parallel(n_jobs=1)
+            self.workers = self.workers.dismiss()
             # In the middle of a generation the population may hold what was never weighed.
             self.population, self.rng.bit_generator.state = whole
         if reason not in ("callback", "interrupted"):
@@ -634,16 +386,14 @@ class _Run:
 
     @property
     def deadline(self) -> float | None:
-        """When to stop, so that time is left for the finalists and for the winner's posterior.
-
-        How much these need follows from what weighing has taken so far and from the numbers of
-        draws, as far as they decide it.
-        """
+        """When to stop, so that time is left for the finalists and for the winner's posterior."""
         if self.limit == np.inf:
             return None
-        whole = self.limit - self.begun
-        needed = self._expected() * (1.0 + _posterior_work(self._thorough()))
-        return self.limit - min(MOST_SHARE * whole, max(FINAL_SHARE * whole, needed))
+        return self.limit - reserve(self.limit - self.begun, self._pace(), self.settings)
+
+    def _pace(self) -> float:
+        """Return the seconds that weighing an equation has taken so far, on average."""
+        return self.seconds["weighing"] * self.workers.n_workers / max(1, self.n_timed)
 
     @property
     def limit(self) -> float:
@@ -653,7 +403,7 @@ class _Run:
     @property
     def best(self) -> Candidate | None:
         """The best candidate so far."""
-        return self.archive.leaders[0].candidate if len(self.archive.leaders) else None
+        return self.archive.best
 
     def step(self) -> bool:
         """Do one generation of crowding; False if time ran out in the middle, which undoes it."""
@@ -750,7 +500,7 @@ class _Run:
             individual.key = self.archive.key_of(raw) or ""
             if not individual.key:
                 unread.setdefault(raw, individual.genome)
-        found = self._read(list(unread.values()), deadline)
+        found = self.workers.read(list(unread.values()), deadline)
         readings = {raw: one for raw, one in zip(unread, found, strict=True) if one is not None}
         new = {
             reading.key: reading.program
@@ -769,43 +519,16 @@ class _Run:
                 individual.fitness.values = (self.archive.candidates[individual.key].score,)
         return done
 
-    def _read(self, genomes: list[Genome], deadline: float | None) -> list[Reading | None]:
-        """Find the canonical forms of graphs, in parallel; None of those left when time is up."""
-        until = _to_wall_clock(deadline)
-        readings = self.parallel(
-            delayed(_read_batch)(batch, self.data.names, self.search, added_operators(), until)
-            for batch in _batches(genomes, self._share(len(genomes)))
-        )
-        return [reading for batch in readings for reading in batch]
-
-    def _share(self, n_tasks: int) -> int:
-        """Return how many tasks a batch should hold."""
-        return max(1, -(-n_tasks // (SHARES * self.n_workers)))
-
     def _weigh(self, new: list[tuple[str, Program]], deadline: float | None) -> bool:
         """Weigh new equations in parallel; False if time was up before the last."""
         # Not among the tasks' results so far: they must not depend on the number of workers.
         floor = self.best.score - FAR if self.best is not None else -np.inf
-        batches = _batches(new, self._share(len(new)))
-        results = self.parallel(
-            delayed(_weigh_batch)(
-                batch,
-                self.data,
-                self.settings,
-                self.seed,
-                self.search.fitness,
-                added_operators(),
-                _to_wall_clock(deadline),
-                floor,
-            )
-            for batch in batches
-        )
-        for batch, evidences in zip(batches, results, strict=True):
-            for (key, program), evidence in zip(batch, evidences, strict=False):
-                self.archive.add(_candidate(key, program, evidence, self.search.fitness))
-        n_weighed = sum(map(len, results))
-        self.n_timed += n_weighed
-        return n_weighed == len(new)
+        evidences = self.workers.weigh(new, self.settings, self.seed, deadline, floor=floor)
+        for (key, program), evidence in zip(new, evidences, strict=True):
+            if evidence is not None:
+                self.archive.add(make_candidate(key, program, evidence, self.engine))
+                self.n_timed += 1
+        return all(evidence is not None for evidence in evidences)
 
     def _record(self) -> None:
         """Write one line of the logbook."""
@@ -832,17 +555,22 @@ class _Run:
 
     def finish(self, stopped: str, show: Callable[..., None]) -> Evolution:
         """Weigh the finalists again, with replicates, and rank them."""
-        front = sorted(
-            (member.candidate for member in self.archive.front), key=lambda c: c.complexity
-        )
-        best = [member.candidate for member in self.archive.leaders]
-        laws = order_finalists(best, front, self.data.names, self.search.n_finalists)
-        keys = list(dict.fromkeys(Equation(law.key, self.data.names).key for law in laws))
+        names, front = self.data.names, self.archive.front
+        laws = order_finalists(self.archive.leaders, front, names, self.search.n_finalists)
+        traces = [Trace(Equation(law.key, names).key) for law in laws]
+        keys = [traces[place].key for place in group_laws(traces)]
         pairs: list[tuple[Equation, Evidence]] = []
         clock = time.monotonic()
         show(f"weighing {len(keys)} finalists again")
         try:
-            for pair in self._weigh_finalists(keys):
+            for pair in weigh_finalists(
+                keys,
+                self.workers,
+                self.settings,
+                self.seed,
+                limit=self.limit,
+                quick=self._pace(),
+            ):
                 pairs.append(pair)
                 show(f"weighing finalists again: {len(pairs)} of {len(keys)} done")
         except KeyboardInterrupt:
@@ -851,13 +579,10 @@ class _Run:
             stopped = "interrupted"
         self.seconds["finalists"] += time.monotonic() - clock
         show("sampling the posterior of the winner")
-        if self.search.fitness == "evidence":
-            pairs.sort(key=lambda pair: 2 * pair[1].log_q_se - pair[1].log_q)
-        else:
-            pairs.sort(key=lambda pair: pair[1].rmse)
+        order = rank([self.engine.score(evidence) for _, evidence in pairs])
         population = tuple(individual.key for individual in self.population)
         return Evolution(
-            tuple(pairs),
+            tuple(pairs[place] for place in order),
             tuple(front),
             population,
             self.history,
@@ -865,234 +590,11 @@ class _Run:
             stopped,
             self.search.fitness,
             dict(self.seconds),
-            sum(c.failure is not None for c in self.archive.candidates.values()),
+            self.archive.n_failed,
             self.limit,
         )
-
-    def _expected(self) -> float:
-        """Return the seconds that a finalist will take, from what the search's weighing took."""
-        quick = self.seconds["weighing"] * self.n_workers / max(1, self.n_timed)
-        return quick * _work(self._thorough()) / _work(self.settings)
-
-    def _thorough(self) -> Settings:
-        """Return the settings with which finalists are weighed again."""
-        return replace(
-            self.settings,
-            n_draws=max(self.settings.n_draws, FINALIST.n_draws // 4),
-            n_multistarts=max(self.settings.n_multistarts, FINALIST.n_multistarts),
-            n_replicates=max(self.settings.n_replicates, 2),
-            thorough=True,
-        )
-
-    def _weigh_finalists(self, keys: Sequence[str]) -> Iterator[tuple[Equation, Evidence]]:
-        """Weigh equations thoroughly, in order, until the time that is left is a posterior's.
-
-        At least half of the time is theirs: without them there is no winner to sample.
-        """
-        settings = self._thorough()
-        slowest, weighed = self._expected(), set()
-        half = 0.5 * (time.monotonic() + self.limit)
-        for chunk in _batches(keys, self.n_workers):
-            until = max(half, self.limit - _posterior_work(settings) * slowest)
-            clock = time.monotonic()
-            if clock > until:
-                break
-            for equation, evidence in self._weigh_again(chunk, settings, self.seed + 1, until):
-                weighed.add(equation.key)
-                yield equation, evidence
-            slowest = max(slowest, time.monotonic() - clock)
-        # The simplest and the best must be there. For those that there was no time for, what the
-        # search itself knows of them, with its larger standard error, has to do.
-        missing = [key for key in keys[:2] if key not in weighed]
-        yield from self._weigh_again(missing, self.settings, self.seed, None)
-
-    def _weigh_again(
-        self, keys: Sequence[str], settings: Settings, seed: int, until: float | None
-    ) -> Iterator[tuple[Equation, Evidence]]:
-        """Weigh each equation in a worker of its own; those that end in time."""
-        equations = [Equation(key, self.data.names) for key in keys]
-        results = self.parallel(
-            delayed(_weigh_batch)(
-                [(key, equation.program)],
-                self.data,
-                settings,
-                seed,
-                self.search.fitness,
-                added_operators(),
-                _to_wall_clock(until),
-            )
-            for key, equation in zip(keys, equations, strict=True)
-        )
-        for equation, evidences in zip(equations, results, strict=True):
-            yield from ((equation, evidence) for evidence in evidences)
-
-
-def order_finalists(
-    leaders: Sequence[Candidate], front: Sequence[Candidate], variables: Sequence[str], n: int
-) -> list[Candidate]:
-    """Choose the laws to weigh again, so ordered that the first few are worth having alone.
-
-    Parameters
-    ----------
-    leaders, front
-        Candidates, best first and simplest first.
-    variables
-        Names of the variables.
-    n
-        How many of the leaders; all of the front are taken.
-
-    Returns
-    -------
-    list of Candidate
-        One spelling of each law: the simplest, the best, the next simplest, the next best, ...
-    """
-    best = distinct_laws(leaders, variables)[:n]
-    laws = best + [law for law in distinct_laws(front, variables) if not _among(law, best)]
-    simple = sorted((law for law in laws if _among(law, front)), key=lambda law: law.complexity)
-    pairs = zip_longest(simple, best)
-    return list(dict.fromkeys(law for pair in pairs for law in pair if law is not None))
-
-
-def _work(settings: Settings) -> int:
-    """Return how many draws the evidence of one equation takes, if they cover the posterior."""
-    return settings.n_draws * settings.n_replicates
-
-
-def _posterior_work(settings: Settings) -> float:
-    """Return how many times as many draws a posterior takes as the evidence of the equation."""
-    # In its last stage every particle may be moved, three times in each sweep.
-    chain = max(settings.n_draws, OVERSAMPLING * DRAWS) + 3 * MAX_SWEEPS * DRAWS
-    return CHAINS * chain / _work(settings)
-
-
-def _to_wall_clock(deadline: float | None) -> float | None:
-    """Return a time of ``time.monotonic`` as one of ``time.time``, which other machines share."""
-    return None if deadline is None else deadline - time.monotonic() + time.time()
-
-
-def _from_wall_clock(until: float | None) -> float | None:
-    return None if until is None else until - time.time() + time.monotonic()
-
-
-def _batches(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
-    return [items[k : k + size] for k in range(0, len(items), size)]
-
-
-# What a worker does. It gets arrays and rows, never models, and keeps its own compiled loops.
-
-
-def _read_batch(
-    genomes: Iterable[Genome],
-    variables: Sequence[str],
-    search: Search,
-    added: tuple[Operator, ...],
-    until: float | None,
-) -> list[Reading | None]:
-    take_over(added)
-    with time_limit(_from_wall_clock(until)):
-        return [
-            read_graph(genome, variables, search) if time_left() > 0.0 else None
-            for genome in genomes
-        ]
-
-
-def _weigh_batch(
-    tasks: Iterable[tuple[str, Program]],
-    data: Data,
-    settings: Settings,
-    seed: int,
-    fitness: str,
-    added: tuple[Operator, ...],
-    until: float | None,
-    floor: float = -np.inf,
-) -> list[Evidence]:
-    """Weigh equations, as many as there is time for."""
-    take_over(added)
-    one = partial(weigh, floor=floor) if fitness == "evidence" else fit_rmse
-    evidences = []
-    with time_limit(_from_wall_clock(until)), suppress(OutOfTime):
-        for key, program in tasks:
-            check_time()
-            evidences.append(one(program, data, settings, seed_for(key, seed)))
-    return evidences
-
-
-def _candidate(key: str, program: Program, evidence: Evidence, fitness: str) -> Candidate:
-    # Two standard errors below: the best of many noisy estimates would be the noisiest.
-    score = evidence.log_q - 2 * evidence.log_q_se if fitness == "evidence" else -evidence.rmse
-    return Candidate(
-        key,
-        float(score),
-        evidence.log_q,
-        evidence.log_q_se,
-        evidence.rmse,
-        evidence.n_parameters,
-        len(program.nodes),
-        evidence.failure,
-    )
 
 
 def _finite_mean(values: Sequence[float]) -> float:
     finite = [value for value in values if np.isfinite(value)]
     return float(np.mean(finite)) if finite else float("nan")
-
-
-def _progress(run: _Run, verbose: bool | Callable[[str], None]) -> Any:
-    """Show generation, best equation, its score, rate and time left."""
-    if callable(verbose):
-        return nullcontext(lambda text="": verbose(text))
-    if not verbose:
-        return nullcontext(lambda text="": None)
-    return _Display(run)
-
-
-class _Display:
-    """A rich progress bar, for terminal and notebook: how much of the budget is used."""
-
-    def __init__(self, run: _Run) -> None:
-        self.run = run
-        self.progress = Progress(
-            TextColumn("generation {task.fields[generation]}"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.description}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-
-    def __enter__(self) -> Callable[..., None]:
-        # Where another search shows its progress, in another thread or around this one, or a user
-        # has a display of rich's own, this one goes on in silence.
-        self.is_shown = SCREEN.acquire(blocking=False)
-        if self.is_shown:
-            try:
-                self.progress.start()
-            except LiveError:
-                self.is_shown = False
-                SCREEN.release()
-        self.task = self.progress.add_task("first population", total=1.0, generation=0)
-        return self.show
-
-    def show(self, text: str = "") -> None:
-        """Bring the line up to date."""
-        run, best = self.run, self.run.best
-        elapsed = time.monotonic() - run.started
-        if not text and best is not None:
-            value = f"log q {best.log_q:.2f}"
-            if run.search.fitness == "rmse":
-                value = f"RMSE {best.rmse:.4g}"
-            rate = run.n_weighed / max(1e-9, elapsed)
-            text = f"{escape(without_quotes(best.key)[:50])}  {value}  {rate:.0f} equations/s"
-        search = run.search
-        used = max(
-            run.generation / max(1, search.generations),
-            elapsed / (search.max_time or np.inf),
-            run.n_weighed / (search.max_evaluations or np.inf),
-        )
-        self.progress.update(
-            self.task, completed=min(1.0, used), description=text, generation=run.generation
-        )
-
-    def __exit__(self, *_: object) -> None:
-        if self.is_shown:
-            self.progress.stop()
-            SCREEN.release()

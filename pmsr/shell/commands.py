@@ -37,7 +37,9 @@ from pmsr.limits import time_limit
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
 from pmsr.result.result import Result
-from pmsr.search.evolution import FINAL_SHARE, Generation, guess_without_constant
+from pmsr.search.engines import ENGINES
+from pmsr.search.evolution import Generation, guess_without_constant
+from pmsr.search.finalists import FINAL_SHARE
 from pmsr.search.genome import Primitives
 from pmsr.settings import QUICK, Search
 from pmsr.shell.data_files import choose_columns, read_table, split_table
@@ -386,7 +388,7 @@ class _SearchProgress:
     def __init__(self, regressor: BayesianSymbolicRegressor, quiet: bool) -> None:
         console = Console(stderr=True)
         self.max_time, self.generations = regressor.max_time, regressor.generations
-        self.is_conventional = regressor.fitness == "rmse"
+        self.engine = ENGINES[regressor.fitness]
         self.width = max(10, console.width - 62)
         self.bar = Progress(
             BarColumn(bar_width=16),
@@ -416,9 +418,7 @@ class _SearchProgress:
         if news.best is not None:
             best = without_quotes(news.best.key)
             best = best if len(best) <= self.width else best[: self.width - 1] + "…"
-            score = f"RMSE {_short(news.best.rmse)}"
-            score = score if self.is_conventional else f"log q {news.best.log_q:.2f}"
-            text += f", {score}: {escape(best)}"
+            text += f", {self.engine.show(news.best)}: {escape(best)}"
         self.bar.update(self.task, completed=min(1.0, share), description=text)
 
     def __exit__(self, *_: object) -> None:

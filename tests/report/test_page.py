@@ -20,7 +20,7 @@ from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.prediction import predict
 from pmsr.report.content import ReportContent, find_versions
 from pmsr.report.page import PAPER, SOFTWARE, render_report, short, write_report
-from pmsr.result.comparison import tabulate
+from pmsr.result.result import make_table
 
 SHELF = load_galileo("shelf")
 EVIL = "<script>alert(1)</script>"
@@ -77,6 +77,12 @@ def make_evidence(log_q, rmse=10.0, failure=None, log_q_se=0.1):
         prior_sensitivity=0.2,
         failure=failure,
     )
+
+
+def tabulate(equations, evidences):
+    table = make_table(list(equations.values()), list(evidences.values()))
+    table.index = pd.Index(list(equations), name="name")
+    return table
 
 
 def make_content(data, texts, log_qs, winner=0, **more):

@@ -6,8 +6,8 @@ import pytest
 
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.operators import OPERATORS, PARAMETER, POWER, VARIABLE, operator_code
+from pmsr.search.archive import Candidate
 from pmsr.search.checkpoint import State, load_state, read_progress, save_state
-from pmsr.search.evolution import Candidate
 from pmsr.search.genome import Primitives, random_genome
 from pmsr.settings import Search, Settings
 

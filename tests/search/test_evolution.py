@@ -4,27 +4,19 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import joblib
 import numpy as np
 import pytest
 
-import pmsr.search.evolution
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.equation.expression import Equation
-from pmsr.equation.operators import OPERATORS, operator_code
+from pmsr.equation.operators import OPERATORS
 from pmsr.limits import check_time
 from pmsr.search.checkpoint import load_state, read_progress
-from pmsr.search.evolution import (
-    Archive,
-    Candidate,
-    _Run,
-    distinct_laws,
-    order_finalists,
-    read_graph,
-    run_evolution,
-)
-from pmsr.search.genome import Genome, Primitives, equation_genome
+from pmsr.search.engines import ENGINES
+from pmsr.search.evolution import _Run, run_evolution
 from pmsr.settings import QUICK, Search
 
 SHELF = make_data(*load_galileo("shelf"))
@@ -232,93 +224,12 @@ def test_a_guess_takes_part():
     assert guess.key in found.population
 
 
-@pytest.mark.parametrize(
-    ("option", "text", "reason"),
-    [
-        (dict(max_parameters=1), "c0 + c1*H", "too many parameters"),
-        (dict(max_complexity=5), "c0*H + c1*H*H", "too complex"),
-        (dict(variable_exponents=False), "c0**H", "variable exponent"),
-        (dict(variable_exponents=False), "c0**sqrt(H)", "variable exponent"),
-        (dict(nested_functions=False), "c0 + sin(H*cos(H))", "nested functions"),
-        (dict(nested_functions=True), "c0 + sin(H*cos(H))", None),
-        (dict(nested_functions=False), "sin(H) + cos(sqrt(c0*H))", None),
-        (dict(share_parameters=False), "c0*(c0 + sin(H))", "shared parameter"),
-        (dict(share_parameters=False), "sin(c0 + H)*(c0 + H)", None),
-        (dict(share_parameters=True), "c0*(c0 + sin(H))", None),
-        (dict(operators=("+", "*", "sqrt", "abs")), "c0 + abs(H)", None),
-    ],
-)
-def test_constraints_refuse(option, text, reason):
-    operators = ("+", "*", "pow", "sqrt", "sin", "cos")
-    search = Search(**{"operators": operators, **option})
-    operators = search.operators
-    genome = equation_genome(
-        Equation(text, ["H"]), Primitives(operators, ("H",)), rng=np.random.default_rng(0)
-    )
-    reading = read_graph(genome, ("H",), search)
-    assert (reading.program is None) == (reason is not None) and reading.refusal == reason
-
-
-def test_functions_that_algebra_brings_in_are_refused():
-    rows = np.array([[0, 0, 0], [6, 0, 0], [operator_code("sqrt"), 1, 1]], dtype=np.int32)
-    reading = read_graph(Genome(rows), ("H",), Search(operators=("*", "sqrt")))
-    assert reading.refusal == "operator abs"
-
-
-def test_exponents_without_variables_are_allowed():
-    operators = ("+", "*", "pow", "sqrt")
-    genome = equation_genome(
-        Equation("c0*H**c1", ["H"]), Primitives(operators, ("H",)), rng=np.random.default_rng(0)
-    )
-    assert read_graph(genome, ("H",), Search(operators=operators)).refusal is None
-
-
-def test_the_archive_knows_what_it_has_seen():
-    archive = Archive()
-    primitives = Primitives(("+", "-", "*"), ("H",))
-    needed = []
-    for text in ("c0*H + c1", "c1 + H*c0", "c0 - H*c1"):
-        genome = equation_genome(Equation(text, ["H"]), primitives, rng=np.random.default_rng(0))
-        if archive.key_of(genome.raw_key()) is None:
-            reading = read_graph(genome, ("H",), Search(operators=primitives.operators))
-            assert reading.key == Equation("c0 + c1*H", ["H"]).key
-            needed.append(archive.learn(genome.raw_key(), reading))
-            archive.add(Candidate(reading.key, -1.0, -1.0, 0.1, 1.0, 2, 5))
-    # The second is the same graph in another order, the third the same equation.
-    assert needed == [True, False]
-    assert (archive.n_lookups, archive.n_hits) == (3, 2)
-
-
 def test_no_global_random_state_is_used():
     random.seed(1)
     np.random.seed(1)  # noqa: NPY002
     before = (random.getstate(), np.random.get_state()[1].tolist())  # noqa: NPY002
     run_evolution(SHELF, search=Search(**{**vars(SMALL), "generations": 1}), random_seed=0)
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
-
-
-def test_progress_can_be_shown(capsys):
-    run_evolution(
-        SHELF, search=Search(**{**vars(SMALL), "generations": 2}), random_seed=0, verbose=True
-    )
-    assert "generation" in capsys.readouterr().out
-
-
-def test_spellings_of_one_law_are_one_finalist():
-    def candidate(text, score, rmse):
-        equation = Equation(text, ["H"])
-        return Candidate(
-            equation.key, score, score, 0.1, rmse, len(equation.parameters), equation.complexity
-        )
-
-    spelt = [
-        candidate("sqrt(c0)*sqrt(c1*H/c0)", -9.0, 13.75980001),
-        candidate("sqrt(c0*H)", -9.1, 13.7598),
-        candidate("c0 + c1*H", -9.2, 14.0),
-        candidate("c0*sqrt(H)", -9.3, 13.7598 * (1.0 + 1e-9)),
-    ]
-    laws = distinct_laws(spelt, ["H"])
-    assert [law.key for law in laws] == [spelt[3].key, spelt[2].key]
 
 
 def test_equations_that_could_not_be_weighed_are_counted(tmp_path):
@@ -407,15 +318,15 @@ def test_a_search_killed_after_its_time_was_up_does_not_search_again(tmp_path, m
 
 def slow_down(monkeypatch, seconds):
     """Let every equation take so long, and look at the clock meanwhile, as real ones do."""
-    weigh = pmsr.search.evolution.weigh
+    engine = ENGINES["evidence"]
 
     def slow(*arguments, **options):
         for _ in range(20):
             time.sleep(seconds / 20)
             check_time()
-        return weigh(*arguments, **options)
+        return engine.weigh(*arguments, **options)
 
-    monkeypatch.setattr(pmsr.search.evolution, "weigh", slow)
+    monkeypatch.setitem(ENGINES, "evidence", replace(engine, weigh=slow))
 
 
 @pytest.mark.parametrize(("seconds", "max_time"), [(0.2, 2.0), (1.0, 0.1)])
@@ -436,42 +347,3 @@ def test_time_may_run_out_in_the_first_population(tmp_path, monkeypatch, seconds
     longer = Search(**{**vars(search), "max_time": None, "generations": 2})
     resumed = run_evolution(SHELF, **{**options, "search": longer})
     assert len(resumed.history) == 3
-
-
-def test_the_simplest_and_the_best_are_weighed_first():
-    def candidate(text, score, rmse):
-        equation = Equation(text, ["H"])
-        size = len(equation.parameters), equation.complexity
-        return Candidate(equation.key, score, score, 0.1, rmse, *size)
-
-    laws = [
-        candidate("c0 + c1*H + c2*sqrt(H)", -9.0, 1.0),
-        candidate("c0 + c1*H", -9.2, 1.1),
-        candidate("c0*H", -9.5, 1.2),
-        candidate("c0", -20.0, 5.0),
-    ]
-    front = [laws[3], laws[2], laws[1], laws[0]]
-    assert order_finalists(laws[:3], front, ["H"], 2) == [laws[3], laws[0], laws[2], laws[1]]
-
-
-def test_without_time_for_finalists_the_simplest_and_the_best_are_there(monkeypatch):
-    whole = run_evolution(SHELF, search=SMALL, random_seed=1)
-    weigh_again = _Run._weigh_again
-
-    def run_out(self, keys, settings, seed, until):
-        # No thorough weighing ends in time.
-        yield from weigh_again(self, keys, settings, seed, until if until is None else 0.0)
-
-    monkeypatch.setattr(_Run, "_weigh_again", run_out)
-    found = run_evolution(SHELF, search=SMALL, random_seed=1)
-    simplest, best = whole.front[0], max(whole.front, key=lambda one: one.score)
-    assert {equation.key for equation, _ in found.finalists} == {simplest.key, best.key}
-    assert {evidence.log_q for _, evidence in found.finalists} == {simplest.log_q, best.log_q}
-
-
-def test_a_function_is_told_what_is_being_done():
-    told = []
-    run_evolution(SHELF, search=SMALL, random_seed=1, verbose=told.append)
-    assert told[0] == "first population"
-    assert any("finalists" in text for text in told)
-    assert told[-1] == "sampling the posterior of the winner"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pmsr.equation.algebra import TooLarge
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE, operator_code
-from pmsr.search.evolution import read_graph
+from pmsr.search.constraints import read_graph
 from pmsr.search.genome import (
     MUTATIONS,
     Genome,

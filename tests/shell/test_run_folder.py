@@ -10,7 +10,8 @@ from pmsr.data import load_galileo, make_data
 from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.storage import HEADER
-from pmsr.search.evolution import Candidate, Generation
+from pmsr.search.archive import Candidate
+from pmsr.search.evolution import Generation
 from pmsr.settings import Settings
 from pmsr.shell import run_folder
 from pmsr.shell.run_folder import (

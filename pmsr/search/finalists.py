@@ -1,0 +1,176 @@
+"""The equations that are weighed again at the end: which, in which order, and within the time."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+
+from pmsr.equation.expression import Equation
+from pmsr.evidence.evidence import Evidence
+from pmsr.evidence.posterior import CHAINS, DRAWS, OVERSAMPLING
+from pmsr.evidence.smc import MAX_SWEEPS
+from pmsr.laws.identity import SAME_ERROR, Trace, group_laws, is_among
+from pmsr.search.archive import Candidate
+from pmsr.search.workers import Workers, batches
+from pmsr.settings import FINALIST, Settings
+
+FINAL_SHARE = 0.2  # of max_time, at least, for all that comes after the last generation
+MOST_SHARE = 0.5  # of max_time, at most, for the same
+
+
+def finalist_settings(settings: Settings) -> Settings:
+    """Return the settings with which a search's finalists are weighed again."""
+    return replace(
+        settings,
+        n_draws=max(settings.n_draws, FINALIST.n_draws // 4),
+        n_multistarts=max(settings.n_multistarts, FINALIST.n_multistarts),
+        n_replicates=max(settings.n_replicates, 2),
+        thorough=True,
+    )
+
+
+def order_finalists(
+    leaders: Sequence[Candidate], front: Sequence[Candidate], variables: Sequence[str], n: int
+) -> list[Candidate]:
+    """Choose the laws to weigh again, so ordered that the first few are worth having alone.
+
+    Parameters
+    ----------
+    leaders, front
+        Candidates, best first and simplest first.
+    variables
+        Names of the variables.
+    n
+        How many of the leaders; all of the front are taken.
+
+    Returns
+    -------
+    list of Candidate
+        One spelling of each law: the simplest, the best, the next simplest, the next best, ...
+    """
+    best = distinct_laws(leaders, variables)[:n]
+    laws = best + [law for law in distinct_laws(front, variables) if not _among(law, best)]
+    simple = sorted((law for law in laws if _among(law, front)), key=lambda law: law.complexity)
+    pairs = zip_longest(simple, best)
+    return list(dict.fromkeys(law for pair in pairs for law in pair if law is not None))
+
+
+def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> list[Candidate]:
+    """Choose one spelling of each law: the simplest, then that with the fewest curved parameters.
+
+    c0*sqrt(H), sqrt(c0*H) and sqrt(c0)*sqrt(c1*H/c0) have keys of their own, because flat priors on
+    their parameters are not the same prior; but they fit equally well, to all digits, and a
+    report of all of them would divide the probability of one law among its spellings.
+    """
+
+    def simplicity(candidate: Candidate) -> tuple[float, ...]:
+        program = Equation(candidate.key, variables).program
+        n_curved = program.n_parameters - len(program.affine)
+        return candidate.complexity, candidate.n_parameters, n_curved, -candidate.score
+
+    laws = group_laws(list(map(_trace, candidates)), relative=SAME_ERROR).values()
+    return [min((candidates[k] for k in spellings), key=simplicity) for spellings in laws]
+
+
+def _trace(candidate: Candidate) -> Trace:
+    """Return by what a candidate's law is recognised: the search keeps no more than its error."""
+    return Trace(candidate.key, (candidate.rmse,))
+
+
+def _among(candidate: Candidate, others: Sequence[Candidate]) -> bool:
+    return is_among(_trace(candidate), map(_trace, others), relative=SAME_ERROR)
+
+
+def reserve(whole: float, quick: float, settings: Settings) -> float:
+    """Return the seconds to keep for what comes after the last generation.
+
+    Parameters
+    ----------
+    whole
+        Seconds that the search may take.
+    quick
+        Seconds that weighing an equation has taken so far, on average.
+    settings
+        Of the search.
+
+    Returns
+    -------
+    float
+        What a finalist and the winner's posterior need, as far as the numbers of draws decide it,
+        within the least and the most share of the whole.
+    """
+    posterior = _posterior_work(finalist_settings(settings))
+    needed = _expected(quick, settings) * (1.0 + posterior)
+    return min(MOST_SHARE * whole, max(FINAL_SHARE * whole, needed))
+
+
+def weigh_finalists(
+    keys: Sequence[str],
+    workers: Workers,
+    settings: Settings,
+    seed: int,
+    *,
+    limit: float,
+    quick: float,
+) -> Iterator[tuple[Equation, Evidence]]:
+    """Weigh equations thoroughly, in order, until the time that is left is a posterior's.
+
+    At least half of the time is theirs: without them there is no winner to sample.
+
+    Parameters
+    ----------
+    keys
+        Of the equations; the first two are weighed in any case.
+    workers, settings, seed
+        Of the search.
+    limit
+        When, by ``time.monotonic``, everything must have come to its end.
+    quick
+        As in `reserve`.
+    """
+    thorough = finalist_settings(settings)
+    slowest, weighed = _expected(quick, settings), set()
+    half = 0.5 * (time.monotonic() + limit)
+    for chunk in batches(keys, workers.n_workers):
+        until = max(half, limit - _posterior_work(thorough) * slowest)
+        clock = time.monotonic()
+        if clock > until:
+            break
+        # With other random numbers: the search has chosen those that its own had favoured.
+        for equation, evidence in _weigh_again(chunk, workers, thorough, seed + 1, until):
+            weighed.add(equation.key)
+            yield equation, evidence
+        slowest = max(slowest, time.monotonic() - clock)
+    # The simplest and the best must be there. For those that there was no time for, what the
+    # search itself knows of them, with its larger standard error, has to do.
+    missing = [key for key in keys[:2] if key not in weighed]
+    yield from _weigh_again(missing, workers, settings, seed, None)
+
+
+def _weigh_again(
+    keys: Sequence[str], workers: Workers, settings: Settings, seed: int, until: float | None
+) -> Iterator[tuple[Equation, Evidence]]:
+    """Weigh each equation in a worker of its own; those that end in time."""
+    equations = [Equation(key, workers.data.names) for key in keys]
+    tasks = [(key, one.program) for key, one in zip(keys, equations, strict=True)]
+    evidences = workers.weigh(tasks, settings, seed, until, size=1)
+    for equation, evidence in zip(equations, evidences, strict=True):
+        if evidence is not None:
+            yield equation, evidence
+
+
+def _expected(quick: float, settings: Settings) -> float:
+    """Return the seconds that a finalist will take, from what weighing took in the search."""
+    return quick * _work(finalist_settings(settings)) / _work(settings)
+
+
+def _work(settings: Settings) -> int:
+    """Return how many draws the evidence of one equation takes, if they cover the posterior."""
+    return settings.n_draws * settings.n_replicates
+
+
+def _posterior_work(settings: Settings) -> float:
+    """Return how many times as many draws a posterior takes as the evidence of the equation."""
+    # In its last stage every particle may be moved, three times in each sweep.
+    chain = max(settings.n_draws, OVERSAMPLING * DRAWS) + 3 * MAX_SWEEPS * DRAWS
+    return CHAINS * chain / _work(settings)

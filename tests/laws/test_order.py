@@ -1,0 +1,93 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pmsr.data import load_galileo
+from pmsr.equation.expression import Equation
+from pmsr.evidence.evidence import compute_evidence
+from pmsr.laws.order import (
+    certain_log_q,
+    find_winner,
+    model_probabilities,
+    pareto_front,
+    rank,
+    simplest_close,
+)
+
+
+def weigh(text):
+    equation = Equation(text, ["H"])
+    return equation, compute_evidence(equation, *load_galileo("shelf"), random_seed=1)
+
+
+def test_what_is_certain_is_two_standard_errors_below():
+    _, evidence = weigh("c0*H**c1")
+    assert certain_log_q(evidence) == evidence.log_q - 2 * evidence.log_q_se < evidence.log_q
+
+
+values = st.one_of(st.floats(-100, 100), st.sampled_from([-np.inf, np.nan]))
+
+
+@given(st.lists(st.tuples(values, st.integers(1, 9)), max_size=12))
+def test_the_better_comes_first_and_of_equals_the_simpler_and_what_is_unknown_last(pairs):
+    places = rank([value for value, _ in pairs], [size for _, size in pairs])
+    assert sorted(places) == list(range(len(pairs)))
+    for first, second in pairwise(pairs[place] for place in places):
+        assert np.isnan(second[0]) or first[0] >= second[0]
+        assert first[0] != second[0] or first[1] <= second[1]
+
+
+def test_of_equals_the_first_comes_first_where_complexity_does_not_count():
+    assert rank([-1.0, -np.inf, -1.0, -np.inf]) == [0, 2, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("rows", "winner"),
+    [
+        ([(-10.0, 0.0, 9, 2), (-11.1, 0.0, 3, 1)], 0),
+        ([(-10.0, 0.0, 9, 2), (-10.9, 0.0, 3, 1)], 1),
+        # Two standard errors of the difference: 2 * hypot(0.6, 0.8) = 2.
+        ([(-10.0, 0.6, 9, 2), (-11.9, 0.8, 3, 1)], 1),
+        ([(-10.0, 0.6, 9, 2), (-12.1, 0.8, 3, 1)], 0),
+        ([(-10.0, 0.0, 9, 2), (-10.2, 0.0, 3, 2), (-10.5, 0.0, 3, 1)], 2),
+        ([(-10.0, 0.0, 9, 2), (-10.5, 0.0, 3, 1), (-10.2, 0.0, 3, 1)], 2),
+        ([(-10.0, 0.0, 9, 2), (-np.inf, 0.0, 1, 1)], 0),
+    ],
+)
+def test_the_winner_is_the_simplest_that_is_not_clearly_worse(rows, winner):
+    assert simplest_close(*zip(*rows, strict=True)) == winner
+
+
+def test_without_evidence_there_is_no_winner():
+    with pytest.raises(ValueError, match="No equation could be weighed: every log_q is -inf"):
+        simplest_close([-np.inf, -np.inf], [0.0, 0.0], [3, 4], [1, 1])
+
+
+def test_the_winner_of_equations_is_that_of_their_numbers():
+    weighed = [weigh(text) for text in ("c0*H**c1", "c0*sqrt(H)", "c0*H")]
+    assert find_winner(weighed) == 1
+    assert find_winner(weighed, margin=100.0) == 2
+
+
+def test_probabilities_are_the_normalised_evidence():
+    probabilities = model_probabilities([-700.0, -701.0, -np.inf, np.nan], list("abcd"))
+    np.testing.assert_allclose(probabilities, [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1)), 0, 0])
+
+
+def test_without_evidence_probabilities_are_zero_and_without_weighing_unknown():
+    assert model_probabilities([-np.inf, -np.inf], ["a", "b"]).tolist() == [0.0, 0.0]
+    assert np.isnan(model_probabilities([np.nan, np.nan], ["a", "b"])).all()
+
+
+@given(st.lists(st.tuples(values, st.integers(1, 9)), max_size=12))
+def test_nothing_beats_the_front_and_the_front_beats_everything_else(pairs):
+    front = pareto_front([score for score, _ in pairs], [size for _, size in pairs])
+    chosen = [pairs[place] for place in front]
+    assert chosen == sorted(chosen, key=lambda pair: pair[1])
+    assert all(a < b for (a, _), (b, _) in pairwise(chosen))
+    for score, size in pairs:
+        if np.isfinite(score):
+            assert any(best >= score and least <= size for best, least in chosen)

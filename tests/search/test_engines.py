@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from pmsr.data import load_galileo, make_data
+from pmsr.equation.expression import Equation
+from pmsr.evidence.evidence import fit_rmse, seed_for, weigh
+from pmsr.search.engines import ENGINES, engine_of
+from pmsr.settings import QUICK, Search
+
+SHELF = make_data(*load_galileo("shelf"))
+
+
+def found_by(engine, text):
+    equation = Equation(text, ["H"])
+    return equation, engine.weigh(equation.program, SHELF, QUICK, seed_for(text, 0), floor=-np.inf)
+
+
+def test_every_fitness_has_its_engine_and_a_comparison_the_bayesian():
+    assert engine_of(Search(fitness="rmse")) is ENGINES["rmse"]
+    assert engine_of(Search(fitness="evidence")) is engine_of(None) is ENGINES["evidence"]
+    for fitness in ENGINES:
+        assert Search(fitness=fitness).fitness == fitness
+
+
+def test_the_bayesian_engine_weighs():
+    engine = ENGINES["evidence"]
+    equation, evidence = found_by(engine, "c0*H**c1")
+    alone = weigh(equation.program, SHELF, QUICK, seed_for("c0*H**c1", 0))
+    assert engine.rank(evidence) == evidence.log_q == alone.log_q
+    assert engine.score(evidence) == evidence.log_q - 2 * evidence.log_q_se
+    assert engine.show(evidence) == f"log q {evidence.log_q:.2f}"
+
+
+def test_the_conventional_engine_fits_and_nothing_else():
+    engine = ENGINES["rmse"]
+    equation, evidence = found_by(engine, "c0*H**c1")
+    alone = fit_rmse(equation.program, SHELF, QUICK, seed_for("c0*H**c1", 0))
+    assert engine.score(evidence) == engine.rank(evidence) == -evidence.rmse == -alone.rmse
+    assert np.isnan(evidence.log_q)
+    assert engine.show(evidence) == f"RMSE {evidence.rmse:.4g}"
+
+
+@pytest.mark.parametrize(("fitness", "is_finite"), [("evidence", True), ("rmse", False)])
+def test_an_engine_says_whether_it_computes_evidence(fitness, is_finite):
+    engine = ENGINES[fitness]
+    _, evidence = found_by(engine, "c0*H")
+    assert engine.has_evidence == np.isfinite(evidence.log_q) == is_finite
+
+
+def test_the_bayesian_winner_may_be_behind_and_the_conventional_may_not():
+    engine = ENGINES["evidence"]
+    weighed = [found_by(engine, "c0*H**c1"), found_by(engine, "c0*sqrt(H)")]
+    assert engine.winner(weighed) == 1
+    assert ENGINES["rmse"].winner(weighed) == 0
+
+
+def test_a_worse_child_may_replace_its_parent_only_in_the_bayesian_search():
+    rng = np.random.default_rng(0)
+    replaced = {
+        fitness: sum(engine.replaces(-11.0, -10.0, rng) for _ in range(200))
+        for fitness, engine in ENGINES.items()
+    }
+    assert replaced["evidence"] > 0 == replaced["rmse"]
+
+
+def test_keys_are_canonical_where_evidence_counts():
+    equation = Equation("c0*c1*H", ["H"])
+    key, weighed = ENGINES["evidence"].key(equation)
+    assert key == equation.key and len(weighed.parameters) == 1
+    key, fitted = ENGINES["rmse"].key(equation)
+    assert key == str(equation) and fitted is equation
