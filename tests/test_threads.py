@@ -23,6 +23,7 @@ from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.evidence import model, smc
 from pmsr.evidence.evidence import compute_evidence
 from pmsr.evidence.posterior import draw_posterior
+from pmsr.evidence.problem import Problem
 from pmsr.result.doubts import ResultWarning, quietly, warn
 from pmsr.search.evolution import _Display, _Run, run_evolution
 from pmsr.settings import QUICK, Search
@@ -90,10 +91,11 @@ def test_evidence_in_threads_is_that_of_a_serial_run_bit_for_bit():
 def test_posteriors_in_threads_are_those_of_a_serial_run_bit_for_bit():
     data = pmsr.data.make_data(*make_points(2000))
     equations = [Equation(text, data.names) for text in EQUATIONS[2:6]]
+    problem = Problem.of(data, QUICK)
 
     def sample(equation):
         seed = np.random.SeedSequence(1)
-        return bits(draw_posterior(equation, data, QUICK, seed, draws=200, chains=2))
+        return bits(draw_posterior(equation, problem, QUICK, seed, draws=200, chains=2))
 
     assert in_threads(sample, equations) == list(map(sample, equations))
 

@@ -8,18 +8,18 @@ from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import simpson
-
-from pmsr.data import Data
-from pmsr.equation.expression import Equation, read_problem
+from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.atlas import SurfaceTarget
 from pmsr.evidence.multistart import Fit, FitError, add_images, fit, fit_once
-from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_kernel, log_sum_exp, narrow
+from pmsr.evidence.problem import Problem, read_problem
 from pmsr.evidence.smc import MIN_ESS, FractionalKernel, run_kernel
 from pmsr.evidence.surface import Surface
 from pmsr.settings import RandomSeed, Settings
 from pmsr.threads import one_blas_thread
+from scipy.integrate import simpson
+
+from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_kernel, log_sum_exp, narrow
 
 Floats = NDArray[np.float64]
 
@@ -121,8 +121,8 @@ def compute_evidence(
     >>> evidence.theta.round(2), round(evidence.rmse, 1)
     (array([47.09]), 13.8)
     """
-    equation, data, settings = read_problem(equation, X, y, settings)
-    return weigh(equation.program, data, settings, seed_for(equation.key, random_seed))
+    equation, problem, settings = read_problem(equation, X, y, settings)
+    return weigh(equation.program, problem, settings, seed_for(equation.key, random_seed))
 
 
 def fit_equation(
@@ -152,13 +152,13 @@ def fit_equation(
     >>> fit_equation("c0*sqrt(H)", *load_galileo("shelf"), random_seed=0).fit.theta.round(2)
     array([47.09])
     """
-    equation, data, settings = read_problem(equation, X, y, settings)
+    equation, problem, settings = read_problem(equation, X, y, settings)
     if not equation.parameters:
         raise ValueError(f"{equation.text!r} has no parameters to fit.")
     rng = np.random.Generator(np.random.PCG64(seed_for(equation.key, random_seed)))
     try:
         with one_blas_thread():
-            return make_target(equation.program, data, settings, rng=rng)
+            return make_target(equation.program, problem, settings.n_multistarts, rng=rng)
     except FitError as error:
         raise ValueError(f"{equation.text!r} cannot be fitted: {error}.") from error
 
@@ -188,7 +188,7 @@ def seed_for(key: str, random_seed: RandomSeed) -> np.random.SeedSequence:
 
 def weigh(
     program: Program,
-    data: Data,
+    problem: Problem,
     settings: Settings,
     seed: np.random.SeedSequence,
     *,
@@ -196,19 +196,18 @@ def weigh(
 ) -> Evidence:
     """Compute the evidence of a program: what the search calls, thousands of times.
 
+    Of the settings, only the sizes of samples matter: what is integrated is the problem's.
     Where `linear_log_q` is below the floor, or hopeless, a search is content with it; its standard
     error is then 1.
     """
     p = program.n_parameters
-    bounds = settings.sigma_bounds(data.y)
-    gamma = settings.resolve_gamma(len(data.y), p)
-    nothing = np.full(p, np.nan)
+    gamma, bounds, nothing = problem.gamma, problem.sigma_bounds, np.full(p, np.nan)
     failed = Evidence(-np.inf, 0.0, np.nan, np.nan, gamma, bounds, p, 0, nothing, np.inf, 0.0)
     with one_blas_thread(), np.errstate(all="ignore"):
         if p == 0:
-            return _weigh_constant(program, data, settings, failed)
+            return _weigh_constant(program, problem, failed)
         try:
-            return _weigh_fitted(program, data, settings, seed, failed, floor)
+            return _weigh_fitted(program, problem, settings, seed, failed, floor)
         except (FitError, FloatingPointError) as error:
             return replace(failed, failure=str(error))
         except np.linalg.LinAlgError:
@@ -216,7 +215,7 @@ def weigh(
 
 
 def fit_rmse(
-    program: Program, data: Data, settings: Settings, seed: np.random.SeedSequence
+    program: Program, problem: Problem, settings: Settings, seed: np.random.SeedSequence
 ) -> Evidence:
     """Fit a program without weighing it: the conventional search's half of `weigh`.
 
@@ -225,8 +224,8 @@ def fit_rmse(
     Evidence
         Only ``theta``, ``rmse`` and ``failure`` mean anything; ``log_q`` is NaN.
     """
-    p = program.n_parameters
-    gamma, bounds = np.nan, settings.sigma_bounds(data.y)
+    p, data = program.n_parameters, problem.data
+    gamma, bounds = np.nan, problem.sigma_bounds
     failed = Evidence(
         np.nan, 0.0, np.nan, np.nan, gamma, bounds, p, 0, np.full(p, np.nan), np.inf, 0.0
     )
@@ -253,37 +252,36 @@ def fit_rmse(
 
 
 def make_target(
-    program: Program, data: Data, settings: Settings, *, rng: np.random.Generator
+    program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Target:
     """Fit an equation and set up the density to integrate."""
-    gamma = settings.resolve_gamma(len(data.y), program.n_parameters)
-    common = (data, gamma, settings.sigma_bounds(data.y), settings.sigma_power)
     is_linear = len(program.affine) == program.n_parameters
-    if settings.parameter_prior == "flat" or is_linear:
+    if problem.parameter_prior == "flat" or is_linear:
         # Where f is linear in theta, the volume of the surface is the same everywhere.
-        target = Target(fit(program, data, settings.n_multistarts, rng=rng), *common)
+        target = Target(fit(program, problem.data, n_multistarts, rng=rng), problem)
     else:
-        target = SurfaceTarget(_fit_surface(program, data, settings, gamma, rng=rng), *common)
+        target = SurfaceTarget(_fit_surface(program, problem, n_multistarts, rng=rng), problem)
     target.check_range()
     return target
 
 
 def _fit_surface(
-    program: Program, data: Data, settings: Settings, gamma: float, *, rng: np.random.Generator
+    program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Fit:
     """Find the minima on the surface of predictions, with all their images."""
+    data = problem.data
     found = fit(
         program,
         data,
-        settings.n_multistarts,
+        n_multistarts,
         rng=rng,
         generic=True,
         rule=lambda one: Surface.of(one, data).obeys,
     )
     surface = Surface.of(found.program, data)
     best = replace(found.minima[0], theta=surface.wrap(found.minima[0].theta))
-    floor = len(data.y) * settings.sigma_bounds(data.y)[0] ** 2
-    worst = (best.sse + floor) * np.exp(2.0 * NEGLIGIBLE / (gamma * len(data.y)))
+    floor = len(data.y) * problem.sigma_bounds[0] ** 2
+    worst = (best.sse + floor) * np.exp(2.0 * NEGLIGIBLE / (problem.gamma * len(data.y)))
     surface = surface.around([best])
     others = [m for m in found.minima[1:] if m.sse <= worst and surface.obeys(m.theta[None, :])[0]]
     shifts = [shift for watched in surface.watched for shift in watched.shifts]
@@ -293,7 +291,7 @@ def _fit_surface(
 
 def _weigh_fitted(
     program: Program,
-    data: Data,
+    problem: Problem,
     settings: Settings,
     seed: np.random.SeedSequence,
     failed: Evidence,
@@ -302,11 +300,11 @@ def _weigh_fitted(
     rng_fit, *rngs = (
         np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(1 + settings.n_replicates)
     )
-    target = make_target(program, data, settings, rng=rng_fit)
+    target = make_target(program, problem, settings.n_multistarts, rng=rng_fit)
     fitted = _with_fit(failed, target)
     if not settings.thorough:
         log_q = linear_log_q(target)
-        if log_q < max(floor, constant_log_q(data.y.tobytes(), settings) - HOPELESS):
+        if log_q < max(floor, constant_log_q(problem) - HOPELESS):
             sensitivity = linear_log_q(target.halved) - log_q
             return replace(fitted, log_q=log_q, log_q_se=1.0, prior_sensitivity=sensitivity)
 
@@ -326,11 +324,11 @@ def _weigh_fitted(
     if len(program.affine) < program.n_parameters:
         for rng in rngs[1:]:
             with suppress(FitError, np.linalg.LinAlgError):
-                targets.append(make_target(program, data, settings, rng=rng))
+                targets.append(make_target(program, problem, settings.n_multistarts, rng=rng))
         target = min(targets, key=_least_error)
         fitted = _with_fit(failed, target)
     # Starts that missed the best minimum were too few, and say nothing of the others' region.
-    most = (1.0 + SAME_ERROR) * _least_error(target) + ROUNDING * float(np.sum(data.y**2))
+    most = (1.0 + SAME_ERROR) * _least_error(target) + ROUNDING * float(np.sum(problem.data.y**2))
     found_by = [one for one in targets if _least_error(one) <= most]
     is_lucky = len(found_by) == 1 < len(targets)
     by_region: list[list[FractionalKernel]] = [[] for _ in found_by]
@@ -419,15 +417,23 @@ def linear_log_q(target: Target) -> float:
     )
 
 
-@lru_cache(maxsize=8)
-def constant_log_q(y_bytes: bytes, settings: Settings) -> float:
+def constant_log_q(problem: Problem) -> float:
     """Return `linear_log_q` of the equation c0, exact; the same for all equations of a search."""
+    return _constant_log_q(
+        problem.data.y.tobytes(), problem.gamma, problem.sigma_bounds, problem.sigma_power
+    )
+
+
+@lru_cache(maxsize=8)
+def _constant_log_q(
+    y_bytes: bytes, gamma: float, sigma_bounds: tuple[float, float], sigma_power: int
+) -> float:
     y = np.frombuffer(y_bytes)
-    n, gamma = len(y), settings.resolve_gamma(len(y), 1)
+    n = len(y)
     sse = float(np.var(y) * n)
-    low, high = np.log(settings.sigma_bounds(y))
+    low, high = np.log(sigma_bounds)
     integrals = [
-        log_sigma_integral(2 - settings.sigma_power - phi * n, phi * sse / 2.0, low, high)
+        log_sigma_integral(2 - sigma_power - phi * n, phi * sse / 2.0, low, high)
         for phi in (1.0, gamma)
     ]
     constant = 0.5 * np.log(gamma) - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
@@ -458,11 +464,12 @@ def _pool(by_region: Sequence[Sequence[FractionalKernel]]) -> tuple[float, float
     return log_z_gamma, log_z_gamma + log_q, log_q, float(np.sqrt(variance))
 
 
-def _weigh_constant(program: Program, data: Data, settings: Settings, failed: Evidence) -> Evidence:
+def _weigh_constant(program: Program, problem: Problem, failed: Evidence) -> Evidence:
     """Integrate over sigma alone: an equation without parameters."""
+    data = problem.data
     values = evaluate(program, np.empty((1, 0)), data.X)[0]
     sse = float(np.sum((data.y - values) ** 2))
-    n, k, gamma = len(data.y), settings.sigma_power, failed.gamma
+    n, k, gamma = len(data.y), problem.sigma_power, problem.gamma
     low, high = np.log(failed.sigma_bounds)
     half = high - np.log(2.0)
     half = half if half > low else high  # as in `Target.halved`

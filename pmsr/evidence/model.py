@@ -13,10 +13,11 @@ from pytensor.graph.replace import clone_replace, vectorize_graph
 from sympytensor.pytensor import PytensorPrinter
 
 from pmsr.data import Data
-from pmsr.equation.expression import Equation, read_problem
+from pmsr.equation.expression import Equation
 from pmsr.equation.operators import OPERATORS
 from pmsr.equation.program import EvaluateProgram, Program
 from pmsr.evidence.multistart import Region
+from pmsr.evidence.problem import Problem, read_problem
 from pmsr.limits import check_time
 from pmsr.settings import Settings
 from pmsr.threads import ONE_AT_A_TIME
@@ -65,7 +66,13 @@ def build_model(
     >>> [variable.name for variable in model.free_RVs]
     ['c0', 'sigma']
     """
-    equation, data, settings = read_problem(equation, X, y, settings)
+    equation, problem, _ = read_problem(equation, X, y, settings)
+    return make_model(equation, problem, region)
+
+
+def make_model(equation: Equation, problem: Problem, region: Region | None = None) -> pm.Model:
+    """Make the model that `build_model` describes."""
+    data = problem.data
     reserved = {"sigma", "y", "X", "y_observed", "mu"}
     clash = next((name for name in equation.parameters if name in reserved), None)
     if clash is not None:
@@ -83,7 +90,7 @@ def build_model(
         value = pt.as_tensor(value, dtype="float64")
         mu = pm.Deterministic("mu", pt.broadcast_to(value, inputs.shape[:1]))
         y_observed = pm.Data("y_observed", data.y)
-        _add_noise(mu, y_observed, settings.sigma_bounds(data.y), settings.sigma_power)
+        _add_noise(mu, y_observed, problem.sigma_bounds, problem.sigma_power)
         if region is not None:
             steps = [pt.stack(theta) - centre for centre in region.centres]
             squares = [

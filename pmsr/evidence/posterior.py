@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 
 from pmsr.data import Data
-from pmsr.equation.expression import Equation, read_problem
+from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate, evaluate_jacobian
 from pmsr.evidence.evidence import make_target, seed_for, weigh
 from pmsr.evidence.multistart import Fit, FitError
+from pmsr.evidence.problem import Problem, read_problem
 from pmsr.evidence.proposal import Target, log_kernel, narrow
 from pmsr.evidence.smc import run_kernel
 from pmsr.limits import OutOfTime
@@ -110,15 +111,15 @@ def sample_posterior(
     >>> round(float(idata.posterior["c0"].mean()), 1)
     47.1
     """
-    equation, data, settings = read_problem(equation, X, y, settings)
+    equation, problem, settings = read_problem(equation, X, y, settings)
     if pointwise:
         size = _check_count("draws", draws, MIN_DRAWS) * _check_count("chains", chains, 1)
-        _check_pointwise(size, len(data.y))
+        _check_pointwise(size, len(problem.data.y))
     seed = seed_for(equation.key, random_seed)
-    sample = draw_posterior(equation, data, settings, seed, draws=draws, chains=chains)
+    sample = draw_posterior(equation, problem, settings, seed, draws=draws, chains=chains)
     for reason in sample.reasons:
         warnings.warn(reason, stacklevel=2)
-    return to_arviz(equation, data, settings, sample, seed if pointwise else None)
+    return to_arviz(equation, problem, sample, seed if pointwise else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +167,7 @@ CHAIN_STATS = ("log_z_gamma", "log_z", "log_q")
 
 def draw_posterior(
     equation: Equation,
-    data: Data,
+    problem: Problem,
     settings: Settings,
     seed: np.random.SeedSequence,
     *,
@@ -187,8 +188,8 @@ def draw_posterior(
     with one_blas_thread(), np.errstate(all="ignore"):
         try:
             if equation.parameters:
-                return _sample(equation, data, settings, draws, rng_fit, rngs)
-            return _sample_constant(equation, data, settings, draws, rngs)
+                return _sample(equation, problem, settings, draws, rng_fit, rngs)
+            return _sample_constant(equation, problem, settings, draws, rngs)
         except (FitError, FloatingPointError, np.linalg.LinAlgError) as error:
             raise ValueError(
                 f"The equation {equation.text!r} has no posterior on these data: {error}."
@@ -248,16 +249,16 @@ def _join(
 
 def _sample(
     equation: Equation,
-    data: Data,
+    problem: Problem,
     settings: Settings,
     draws: int,
     rng_fit: np.random.Generator,
     rngs: Sequence[np.random.Generator],
 ) -> Draws:
-    target = make_target(equation.program, data, settings, rng=rng_fit)
+    target = make_target(equation.program, problem, settings.n_multistarts, rng=rng_fit)
     n_draws = max(settings.n_draws, OVERSAMPLING * draws)
     chains = [_run_chain(target, draws, n_draws, rng) for rng in rngs]
-    held, reasons = _describe_held(equation, target.fit, data)
+    held, reasons = _describe_held(equation, target.fit, problem.data)
     return _join(chains, target.fit.theta, target.gamma, held, reasons)
 
 
@@ -280,17 +281,18 @@ def _run_chain(target: Target, draws: int, n_draws: int, rng: np.random.Generato
 
 def _sample_constant(
     equation: Equation,
-    data: Data,
+    problem: Problem,
     settings: Settings,
     draws: int,
     rngs: Sequence[np.random.Generator],
 ) -> Draws:
     """Sample sigma alone, by the inverse of its distribution function."""
-    evidence = weigh(equation.program, data, settings, np.random.SeedSequence(0))
+    evidence = weigh(equation.program, problem, settings, np.random.SeedSequence(0))
     if evidence.failure is not None:
         raise FitError(evidence.failure)
-    a = 1 - settings.sigma_power - len(data.y)
-    b = 0.5 * len(data.y) * evidence.rmse**2
+    n = len(problem.data.y)
+    a = 1 - problem.sigma_power - n
+    b = 0.5 * n * evidence.rmse**2
     low, _, high = narrow(a, b, np.log(evidence.sigma_bounds))
     u = np.linspace(low, high, N_SIGMA)
     log_density = log_kernel(a, b, u)
@@ -335,15 +337,14 @@ def _describe_held(equation: Equation, fit: Fit, data: Data) -> tuple[dict[str, 
 
 def to_arviz(
     equation: Equation,
-    data: Data,
-    settings: Settings,
+    problem: Problem,
     sample: Draws,
     seed: np.random.SeedSequence | None,
 ) -> "InferenceData | xr.DataTree":
     """Arrange draws as in `sample_posterior`; without a seed, without the pointwise groups."""
-    groups = _to_datasets(equation, data, settings, sample)
+    groups = _to_datasets(equation, problem, sample)
     if seed is not None:
-        groups |= _pointwise_groups(equation, data, sample, _child(seed, 1))
+        groups |= _pointwise_groups(equation, problem.data, sample, _child(seed, 1))
     # A DataTree since ArviZ 1.0, InferenceData before.
     if int(version("arviz").split(".")[0]) >= 1:
         return xr.DataTree.from_dict(groups)
@@ -351,10 +352,9 @@ def to_arviz(
     return inference_data(**groups)
 
 
-def _to_datasets(
-    equation: Equation, data: Data, settings: Settings, sample: Draws
-) -> dict[str, xr.Dataset]:
+def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[str, xr.Dataset]:
     """Arrange everything but the pointwise groups as xarray's datasets."""
+    data = problem.data
     draws = {name: sample.theta[:, :, place] for place, name in enumerate(equation.parameters)}
     draws["sigma"] = sample.sigma
     # Lists as JSON: NetCDF turns a list of one name into a name, and knows no empty list.
@@ -366,8 +366,8 @@ def _to_datasets(
         "theta_map": json.dumps(sample.theta_map.tolist()),
         "held": json.dumps(sample.held),
         "gamma": sample.gamma,
-        "sigma_bounds": list(settings.sigma_bounds(data.y)),
-        "sigma_prior": settings.sigma_prior,
+        "sigma_bounds": list(problem.sigma_bounds),
+        "sigma_prior": "log-flat" if problem.sigma_power else "flat",
         "inference_library": "pmsr",
         "inference_library_version": version("pmsr"),
         "pymc_version": version("pymc"),

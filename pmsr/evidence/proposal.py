@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
 from pmsr.data import Data
 from pmsr.equation.kernels import affine_normal
 from pmsr.equation.program import Program, evaluate_jacobian
 from pmsr.evidence.multistart import Fit, FitError, Minimum, Region
+from pmsr.evidence.problem import Problem
 from pmsr.limits import check_time
 from pmsr.magnitude import column_lengths, take_out_exponent
 
@@ -33,24 +33,35 @@ class Target:
     ----------
     fit
         The equation and its minima; theta has its ``rank`` parameters here.
-    data
-        The observations.
-    gamma
-        The fraction of Eq. (5).
-    sigma_bounds
-        Lower and upper bound of sigma.
-    sigma_power
-        k of the prior :math:`\sigma^{-k}`: 0 flat, 1 log-flat.
+    problem
+        Observations, fraction, and prior of sigma.
     radius_share
         Factor of the radius of the region.
     """
 
     fit: Fit
-    data: Data
-    gamma: float
-    sigma_bounds: tuple[float, float]
-    sigma_power: int
+    problem: Problem
     radius_share: float = 1.0
+
+    @property
+    def data(self) -> Data:
+        """The observations."""
+        return self.problem.data
+
+    @property
+    def gamma(self) -> float:
+        """The fraction of Eq. (5)."""
+        return self.problem.gamma
+
+    @property
+    def sigma_bounds(self) -> tuple[float, float]:
+        """Lower and upper bound of sigma."""
+        return self.problem.sigma_bounds
+
+    @property
+    def sigma_power(self) -> int:
+        """Exponent k of sigma's prior."""
+        return self.problem.sigma_power
 
     @cached_property
     def charts(self) -> tuple["Chart", ...]:
@@ -77,9 +88,9 @@ class Target:
         Where sigma is known to a factor of two, as its bounds say, only the radius is halved:
         no sigma would be left.
         """
-        low, high = self.sigma_bounds
-        if 0.5 * high > low:
-            return replace(self, sigma_bounds=(low, 0.5 * high))
+        halved = self.problem.halved
+        if halved is not self.problem:
+            return replace(self, problem=halved)
         return replace(self, radius_share=0.5 * self.radius_share)
 
     @property

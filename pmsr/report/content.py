@@ -154,7 +154,6 @@ def gather_content(
     table.index = pd.Index(names, name="name")
     weighed = result.best.evidence.failure is None
     data = result.data
-    X = pd.DataFrame(data.X, columns=list(data.names))
     used = data.names if len(data.names) == 1 else result.best.used
     variable = used[0] if len(used) == 1 else None
     posterior = prediction = grid = grid_prediction = None
@@ -163,13 +162,15 @@ def gather_content(
             try:
                 posterior = result.best.compact_posterior
                 if variable is not None:
-                    low, high = X[variable].min(), X[variable].max()
+                    column = data.names.index(variable)
+                    low, high = data.X[:, column].min(), data.X[:, column].max()
                     room = BEYOND * (high - low)
                     grid = np.linspace(low - room, high + room, N_GRID)
                     # The law does not depend on the others.
-                    points = pd.DataFrame([X.median()] * N_GRID).assign(**{variable: grid})
-                    grid_prediction = result.predict_table(points, level)
-                prediction = result.predict_table(X, level)
+                    points = np.repeat(np.median(data.X, axis=0)[None, :], N_GRID, axis=0)
+                    points[:, column] = grid
+                    grid_prediction = result.tabulate_at(points, level)
+                prediction = result.tabulate_at(data.X, level)
             # Weighed, but not sampled, as the result's warnings say; or so many rows that there is
             # no time to predict them all.
             except (ValueError, OutOfTime):

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import Evidence, fit_rmse, seed_for, weigh
+from pmsr.evidence.problem import Problem
 from pmsr.result.fitted import FittedEquation
 from pmsr.result.result import Result, library_versions, make_table
 from pmsr.search.selection import simplest_close
@@ -169,7 +170,7 @@ def weigh_equations(
     settings = check_settings(settings, FINALIST)
     named = _read_equations(equations, data)
     largest = max(len(equation.parameters) for equation in named.values())
-    settings = replace(settings, gamma=settings.resolve_gamma(len(data.y), largest))
+    problem = Problem.of(data, settings, largest)
     if not isinstance(random_seed, Integral):
         # One seed for all: equations are weighed alike, in whatever order they come.
         random_seed = int(np.random.default_rng(random_seed).integers(2**63))
@@ -177,7 +178,7 @@ def weigh_equations(
     weighed: dict[str, Equation] = {}
     found: dict[str, FittedEquation] = {}
     for name, equation in named.items():
-        selected = data.select(equation.variables)
+        selected = problem.select(equation.variables)
         if equation.key not in by_key:
             seed = seed_for(equation.key, random_seed)
             by_key[equation.key] = weigh(equation.program, selected, settings, seed)
@@ -206,7 +207,7 @@ def weigh_equations(
     return Result(
         tuple(fitted),
         tuple(ranked),
-        data,
+        problem,
         settings,
         None,
         int(random_seed),

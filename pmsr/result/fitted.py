@@ -15,10 +15,11 @@ from pmsr.equation.expression import Equation, latex_name
 from pmsr.equation.mathml import to_mathml
 from pmsr.equation.notation import latex_lines, latex_with_numbers, plus_minus, python_source
 from pmsr.equation.program import evaluate
-from pmsr.evidence.evidence import Evidence, fit_equation, seed_for
-from pmsr.evidence.model import build_model
+from pmsr.evidence.evidence import Evidence, make_target, seed_for
+from pmsr.evidence.model import make_model
 from pmsr.evidence.posterior import MAX_POINTWISE, Draws, draw_posterior, to_arviz
 from pmsr.evidence.prediction import Component, check_level, describe_undefined, predict_mixture
+from pmsr.evidence.problem import Problem
 from pmsr.magnitude import mean_and_deviation
 from pmsr.result.doubts import (
     doubt_evidence,
@@ -29,6 +30,7 @@ from pmsr.result.doubts import (
     warn,
 )
 from pmsr.settings import Settings
+from pmsr.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,10 +53,11 @@ class FittedEquation:
         The equation.
     evidence
         How well the data support it.
-    data
-        The data, with the equation's variables in its order.
+    problem
+        What it was weighed on: the data, with the equation's variables in its order, and the
+        priors, which the posterior shares.
     settings
-        Options of the evidence, which the posterior shares.
+        Sizes of samples.
     random_seed
         Seed of the posterior.
 
@@ -71,9 +74,14 @@ class FittedEquation:
 
     equation: Equation
     evidence: Evidence
-    data: Data
+    problem: Problem
     settings: Settings
     random_seed: int
+
+    @property
+    def data(self) -> Data:
+        """What the equation explains, with its variables in its order."""
+        return self.problem.data
 
     @property
     def target(self) -> str:
@@ -89,7 +97,7 @@ class FittedEquation:
         ValueError
             If the equation has no posterior on these data.
         """
-        sample = draw_posterior(self.equation, self.data, self._settings, self._seed())
+        sample = draw_posterior(self.equation, self.problem, self.settings, self._seed())
         if sample.held or not np.isfinite(self.evidence.theta).all():
             return sample
         # One best fit: the evidence's.
@@ -103,7 +111,7 @@ class FittedEquation:
         """
         whole = self.draws.sigma.size * len(self.data.y) <= MAX_POINTWISE
         seed = self._seed() if whole else None
-        return to_arviz(self.equation, self.data, self._settings, self.draws, seed)
+        return to_arviz(self.equation, self.problem, self.draws, seed)
 
     @property
     def compact_posterior(self) -> "InferenceData | xr.DataTree":
@@ -111,12 +119,7 @@ class FittedEquation:
 
         They follow from the rest, and are thousands of times as large: `posterior` has them.
         """
-        return to_arviz(self.equation, self.data, self._settings, self.draws, None)
-
-    @property
-    def _settings(self) -> Settings:
-        gamma = self.evidence.gamma
-        return replace(self.settings, gamma=gamma) if np.isfinite(gamma) else self.settings
+        return to_arviz(self.equation, self.problem, self.draws, None)
 
     def _seed(self) -> np.random.SeedSequence:
         return seed_for(self.equation.key, self.random_seed)
@@ -247,12 +250,15 @@ class FittedEquation:
 
         See :func:`pmsr.build_model`.
         """
-        arguments = self.equation, self.data.X, self.data.y
         region = None
         if self.equation.parameters:
-            target = fit_equation(*arguments, settings=self._settings, random_seed=self.random_seed)
+            rng = np.random.Generator(np.random.PCG64(self._seed()))
+            with one_blas_thread():
+                target = make_target(
+                    self.equation.program, self.problem, self.settings.n_multistarts, rng=rng
+                )
             region = target.region
-        return build_model(*arguments, settings=self._settings, region=region)
+        return make_model(self.equation, self.problem, region)
 
     def to_callable(self) -> Callable[..., Floats]:
         """Return a function of the variables, in their order, that computes the best fit.

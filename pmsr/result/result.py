@@ -20,6 +20,7 @@ from pmsr.equation.mathml import to_mathml
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import Evidence, constant_log_q, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
+from pmsr.evidence.problem import Problem, as_problem
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
 from pmsr.result.doubts import (
     doubt_chance,
@@ -65,8 +66,8 @@ class Result:
         The distinct equations with their evidence, best first.
     names
         A name for each of them, or None.
-    data
-        What they explain.
+    problem
+        What they were weighed on: the data that they explain, the fraction and the priors.
     settings, search
         Options of the evidence and of the search; a comparison has no search.
     random_seed
@@ -96,7 +97,7 @@ class Result:
 
     equations: tuple[FittedEquation, ...]
     names: tuple[str, ...] | None
-    data: Data
+    problem: Problem
     settings: Settings
     search: Search | None
     random_seed: int
@@ -106,6 +107,11 @@ class Result:
     n_failed: int | None = None
     stopped: str = ""
     versions: Mapping[str, str] | None = None
+
+    @property
+    def data(self) -> Data:
+        """What the equations explain."""
+        return self.problem.data
 
     @property
     def best(self) -> FittedEquation:
@@ -235,8 +241,7 @@ class Result:
         if not np.isfinite(best.evidence.log_q) or not best.used:
             return float("nan")
         # c0 need not be among the equations: its log q is known in closed form.
-        settings = replace(self.settings, gamma=best.evidence.gamma)
-        constants = [constant_log_q(self.data.y.tobytes(), settings)]
+        constants = [constant_log_q(self.problem)]
         constants += [one.evidence.log_q for one in self.equations if not one.used]
         return best.evidence.log_q - float(np.nanmax(constants))
 
@@ -307,21 +312,35 @@ class Result:
         DataFrame
             The columns of :func:`pmsr.predict`; an average has no ``map``.
         """
-        level = check_level(level)
-        names = ["mean", "std", "credible_low", "credible_high"]
-        names += ["prediction_low", "prediction_high"]
-        table = pd.DataFrame(self._predict(X, level, average).T, columns=names)
-        if not average:
-            points = check_X(X, self.data.names, others=True)
-            columns = self._columns(self.best, points).T
-            table.insert(2, "map", self.best.to_callable()(*columns))
+        points = check_X(X, self.data.names, others=True)
+        table = self.tabulate_at(points, check_level(level), average)
         if isinstance(X, pd.DataFrame | pd.Series):
             table.index = X.index
+        return table
+
+    def tabulate_at(self, points: Floats, level: float, average: bool = False) -> pd.DataFrame:
+        """Return `predict_table` at points that are checked: rows of the data, a grid.
+
+        Parameters
+        ----------
+        points
+            Values of all variables, of shape (n, d).
+        level, average
+            As in `predict_table`.
+        """
+        names = ["mean", "std", "credible_low", "credible_high"]
+        names += ["prediction_low", "prediction_high"]
+        table = pd.DataFrame(self._predict_at(points, level, average).T, columns=names)
+        if not average:
+            columns = self._columns(self.best, points).T
+            table.insert(2, "map", self.best.to_callable()(*columns))
         table.attrs["level"] = level
         return table
 
     def _predict(self, X: Any, level: float | None, average: bool) -> Floats:
-        points = check_X(X, self.data.names, others=True)
+        return self._predict_at(check_X(X, self.data.names, others=True), level, average)
+
+    def _predict_at(self, points: Floats, level: float | None, average: bool) -> Floats:
         chosen = self._averaged() if average else {self.chosen: 1.0}
         fitted = {self.equations[place]: share for place, share in chosen.items()}
         components = [one.component(self._columns(one, points), p) for one, p in fitted.items()]
@@ -436,7 +455,7 @@ def make_table(equations: Sequence[Equation], evidences: Sequence[Evidence]) -> 
 
 def from_evolution(
     found: Evolution,
-    data: Data,
+    data: Data | Problem,
     *,
     search: Search,
     settings: Settings,
@@ -460,6 +479,7 @@ def from_evolution(
     Result
         Ranked by ``log_q``, or by ``rmse`` after a conventional search.
     """
+    problem = as_problem(data, settings, search.max_parameters)
     thorough = replace(
         settings,
         n_draws=max(settings.n_draws, FINALIST.n_draws // 4),
@@ -471,9 +491,9 @@ def from_evolution(
         distinct.setdefault(equation.key, (equation, evidence))
     if not any(np.isfinite(evidence.rmse) for _, evidence in distinct.values()):
         # A constant can always be weighed.
-        constant = constant_equation(data.names)
+        constant = constant_equation(problem.data.names)
         seed = seed_for(constant.key, random_seed)
-        distinct[constant.key] = constant, weigh(constant.program, data, thorough, seed)
+        distinct[constant.key] = constant, weigh(constant.program, problem, thorough, seed)
     conventional = search.fitness == "rmse"
 
     def rank(pair: tuple[Equation, Evidence]) -> tuple[float, int]:
@@ -483,7 +503,7 @@ def from_evolution(
 
     pairs = sorted(distinct.values(), key=rank)
     # The search leaves out what does not vary; one copy of the rest is enough for all.
-    selected = {names: data.select(names) for names in {e.variables for e, _ in pairs}}
+    selected = {names: problem.select(names) for names in {e.variables for e, _ in pairs}}
     fitted = [
         FittedEquation(
             _readable(equation), evidence, selected[equation.variables], thorough, random_seed
@@ -499,7 +519,7 @@ def from_evolution(
     return Result(
         equations=tuple(fitted),
         names=None,
-        data=data,
+        problem=problem,
         settings=thorough,
         search=search,
         random_seed=random_seed,
@@ -561,26 +581,30 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     search = None if header["search"] is None else Search(**header["search"])
     seed = as_seed(header["random_seed"])
     conventional = search is not None and search.fitness == "rmse"
-    equations = []
-    for place, record in enumerate(as_list(header["equations"])):
+    weighed = []
+    for record in as_list(header["equations"]):
         variables, parameters = as_list(record["variables"]), as_list(record["parameters"])
         equation = Equation(as_text(record["text"]), variables, parameters)
         p, n = len(equation.parameters), len(data.y)
         evidence = read_evidence(record["evidence"], p, n, conventional=conventional)
-        fitted = FittedEquation(equation, evidence, data.select(equation.variables), settings, seed)
+        weighed.append((record, equation, evidence))
+    problem = _read_problem(data, settings, search, [pair[1:] for pair in weighed])
+    equations = []
+    for place, (record, equation, evidence) in enumerate(weighed):
+        selected = problem.select(equation.variables)
+        fitted = FittedEquation(equation, evidence, selected, settings, seed)
         if record["posterior"] is not None:
             # The draws, which were made in another process, take the place of the cached property.
             fitted.__dict__["draws"] = read_draws(
                 record["posterior"], f"{place}.", arrays, equation.parameters, evidence.gamma
             )
         equations.append(fitted)
-    _check_alike([fitted.evidence for fitted in equations])
     names = header["names"]
     n_failed = header.get("n_failed")
     result = Result(
         equations=tuple(equations),
         names=None if names is None else tuple(map(as_text, as_list(names))),
-        data=data,
+        problem=problem,
         settings=settings,
         search=search,
         random_seed=seed,
@@ -600,12 +624,23 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     return result
 
 
-def _check_alike(evidences: Sequence[Evidence]) -> None:
-    """Refuse evidence that cannot be compared: with several fractions, or several bounds."""
-    gammas = {evidence.gamma for evidence in evidences if np.isfinite(evidence.gamma)}
-    bounds = {evidence.sigma_bounds for evidence in evidences}
+def _read_problem(
+    data: Data,
+    settings: Settings,
+    search: Search | None,
+    weighed: Sequence[tuple[Equation, Evidence]],
+) -> Problem:
+    """Return what equations were weighed on; refuse evidence that cannot be compared."""
+    gammas = {evidence.gamma for _, evidence in weighed if np.isfinite(evidence.gamma)}
+    bounds = {evidence.sigma_bounds for _, evidence in weighed}
     if len(gammas) > 1 or len(bounds) > 1:
         raise ValueError("its equations were weighed with different fractions or bounds")
+    largest = None if search is None else search.max_parameters
+    if largest is None:
+        largest = max(len(equation.parameters) for equation, _ in weighed)
+    problem = Problem.of(data, settings, largest)
+    # A conventional search has no fraction of its own.
+    return replace(problem, gamma=gammas.pop() if gammas else problem.gamma)
 
 
 def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

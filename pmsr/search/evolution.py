@@ -34,6 +34,7 @@ from pmsr.equation.operators import (
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence, fit_rmse, seed_for, weigh
 from pmsr.evidence.posterior import CHAINS, DRAWS, OVERSAMPLING
+from pmsr.evidence.problem import Problem, as_problem
 from pmsr.evidence.smc import MAX_SWEEPS
 from pmsr.limits import OutOfTime, check_time, time_left, time_limit
 from pmsr.search.checkpoint import BUDGETS, State, load_state, save_state
@@ -356,7 +357,7 @@ Callback = Callable[[Generation], bool | None]
 
 
 def run_evolution(
-    data: Data,
+    data: Data | Problem,
     *,
     search: Search | None = None,
     settings: Settings | None = None,
@@ -372,7 +373,8 @@ def run_evolution(
     Parameters
     ----------
     data
-        The observations. Variables that are the same in all rows are left out.
+        The observations, or the problem that was made of them and of the settings. Variables that
+        are the same in all rows are left out.
     search, settings
         Options of the search and of the evidence.
     seeds
@@ -406,12 +408,14 @@ def run_evolution(
     >>> print(found.winner)
     c0*sqrt(H)
     """
-    data = leave_out_constant(data)
-    seeds = [guess_without_constant(seed, data) for seed in seeds]
-    run = _Run(data, search or Search(), settings or QUICK, random_seed, n_jobs)
+    search, settings = search or Search(), settings or QUICK
+    problem = as_problem(data, settings, search.max_parameters)
+    problem = replace(problem, data=leave_out_constant(problem.data))
+    seeds = [guess_without_constant(seed, problem.data) for seed in seeds]
+    run = _Run(problem, search, settings, random_seed, n_jobs)
     with run.parallel:
         if checkpoint is not None and Path(checkpoint).exists():
-            run.restore(load_state(checkpoint, data, run.search, run.settings, run.seed))
+            run.restore(load_state(checkpoint, run.data, search, settings, run.seed))
         else:
             run.prepare(seeds)
         with _progress(run, verbose) as show:
@@ -439,22 +443,14 @@ class _Run:
 
     def __init__(
         self,
-        data: Data,
+        problem: Problem,
         search: Search,
         settings: Settings,
         random_seed: RandomSeed,
         n_jobs: int | None,
     ) -> None:
-        if settings.gamma == "ohagan":
-            # One gamma for all equations, or their evidence could not be compared.
-            if search.max_parameters is None:
-                raise ValueError(
-                    "gamma='ohagan' depends on the largest equation. Set max_parameters, or use "
-                    "gamma='paper'."
-                )
-            gamma = settings.resolve_gamma(len(data.y), search.max_parameters)
-            settings = replace(settings, gamma=gamma)
-        self.data, self.search, self.settings = data, search, settings
+        self.problem, self.search, self.settings = problem, search, settings
+        self.data = data = problem.data
         self.started = time.monotonic()
         self.begun = self.started  # in this process: a search that goes on has started earlier
         self.around = self.begun + time_left()
@@ -788,7 +784,7 @@ class _Run:
         results = self.parallel(
             delayed(_weigh_batch)(
                 batch,
-                self.data,
+                self.problem,
                 self.settings,
                 self.seed,
                 self.search.fitness,
@@ -912,7 +908,7 @@ class _Run:
         results = self.parallel(
             delayed(_weigh_batch)(
                 [(key, equation.program)],
-                self.data,
+                self.problem,
                 settings,
                 seed,
                 self.search.fitness,
@@ -996,7 +992,7 @@ def _read_batch(
 
 def _weigh_batch(
     tasks: Iterable[tuple[str, Program]],
-    data: Data,
+    problem: Problem,
     settings: Settings,
     seed: int,
     fitness: str,
@@ -1011,7 +1007,7 @@ def _weigh_batch(
     with time_limit(_from_wall_clock(until)), suppress(OutOfTime):
         for key, program in tasks:
             check_time()
-            evidences.append(one(program, data, settings, seed_for(key, seed)))
+            evidences.append(one(program, problem, settings, seed_for(key, seed)))
     return evidences
 
 

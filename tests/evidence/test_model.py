@@ -10,6 +10,7 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import make_target
 from pmsr.evidence.model import CHUNK, build_model, make_template
+from pmsr.evidence.problem import Problem
 from pmsr.settings import Settings
 
 
@@ -65,7 +66,7 @@ def test_the_region_enters_as_a_potential():
     X, y = load_galileo("no_shelf")
     law = Equation("k1*D**2/(1 + k2*D)", ["D"])
     rng = np.random.default_rng(0)
-    target = make_target(law.program, make_data(X, y), Settings(), rng=rng)
+    target = make_target(law.program, Problem.of(make_data(X, y), Settings()), 8, rng=rng)
     model = build_model(law, X, y, region=target.region)
     density = model.compile_logp(mode="FAST_COMPILE")
     start = model.initial_point()
