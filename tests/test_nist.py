@@ -43,7 +43,8 @@ def test_the_certified_parameters_give_the_certified_sum_of_squares(name):
 def test_the_automatic_starts_find_the_certified_minimum(name):
     problem, equation = read(name)
     data = make_data(problem.X, problem.y)
-    found = fit(equation.program, data, Settings().n_multistarts, rng=np.random.default_rng(0))
+    whole = Problem.of(data, Settings())
+    found = fit(equation.program, whole, 8, rng=np.random.default_rng(0))
     assert found.minima[0].sse == pytest.approx(problem.sse, rel=1e-6)
 
 

@@ -174,13 +174,14 @@ def test_a_density_that_was_interrupted_is_not_used_again():
     template = model.make_template(1)
     line = Equation("c0*x", ["x"]).program
     data = pmsr.data.make_data([[1.0], [2.0]], [1.0, 2.0], names=["x"])
+    problem = Problem.of(data, QUICK)
     theta, sigma = np.ones((3, 1)), np.ones(3)
-    template.log_likelihood(line, data, theta, sigma)
+    template.log_likelihood(line, problem, theta, sigma)
     assert len(template._idle) == 1
     with pytest.raises(ValueError, match=r"shape|dimension"):
-        template.log_likelihood(line, data, theta, np.ones(2))
+        template.log_likelihood(line, problem, theta, np.ones(2))
     assert not template._idle
-    assert np.isfinite(template.log_likelihood(line, data, theta, sigma)).all()
+    assert np.isfinite(template.log_likelihood(line, problem, theta, sigma)).all()
 
 
 @pytest.mark.usefixtures("uncompiled")

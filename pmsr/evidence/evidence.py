@@ -3,23 +3,22 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.atlas import SurfaceTarget
 from pmsr.evidence.multistart import Fit, FitError, add_images, fit, fit_once
 from pmsr.evidence.problem import Problem, read_problem
+from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_sum_exp
 from pmsr.evidence.smc import MIN_ESS, FractionalKernel, run_kernel
 from pmsr.evidence.surface import Surface
 from pmsr.settings import RandomSeed, Settings
 from pmsr.threads import one_blas_thread
-from scipy.integrate import simpson
-
-from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_kernel, log_sum_exp, narrow
 
 Floats = NDArray[np.float64]
 
@@ -239,16 +238,16 @@ def fit_rmse(
         try:
             rng = np.random.Generator(np.random.PCG64(seed))
             if settings.thorough:
-                found = fit(program, data, settings.n_multistarts, rng=rng)
+                found = fit(program, problem, settings.n_multistarts, rng=rng)
                 theta, sse = found.theta, found.minima[0].sse
             else:
-                best = fit_once(program, data, settings.n_multistarts, rng=rng)
+                best = fit_once(program, problem, settings.n_multistarts, rng=rng)
                 theta, sse = best.theta, best.sse
         except FitError as error:
             return replace(failed, failure=str(error))
         except np.linalg.LinAlgError:
             return replace(failed, failure="singular covariance")
-    return replace(failed, rmse=float(np.sqrt(sse / len(data.y))), theta=theta)
+    return replace(failed, rmse=problem.rmse(program, theta, sse), theta=theta)
 
 
 def make_target(
@@ -258,7 +257,7 @@ def make_target(
     is_linear = len(program.affine) == program.n_parameters
     if problem.parameter_prior == "flat" or is_linear:
         # Where f is linear in theta, the volume of the surface is the same everywhere.
-        target = Target(fit(program, problem.data, n_multistarts, rng=rng), problem)
+        target = Target(fit(program, problem, n_multistarts, rng=rng), problem)
     else:
         target = SurfaceTarget(_fit_surface(program, problem, n_multistarts, rng=rng), problem)
     target.check_range()
@@ -269,24 +268,23 @@ def _fit_surface(
     program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Fit:
     """Find the minima on the surface of predictions, with all their images."""
-    data = problem.data
+    white = problem.white
     found = fit(
         program,
-        data,
+        problem,
         n_multistarts,
         rng=rng,
         generic=True,
-        rule=lambda one: Surface.of(one, data).obeys,
+        rule=lambda one: Surface.of(one, white).obeys,
     )
-    surface = Surface.of(found.program, data)
+    surface = Surface.of(problem.whiten(found.program), white)
     best = replace(found.minima[0], theta=surface.wrap(found.minima[0].theta))
-    floor = len(data.y) * problem.sigma_bounds[0] ** 2
-    worst = (best.sse + floor) * np.exp(2.0 * NEGLIGIBLE / (problem.gamma * len(data.y)))
+    worst = problem.scale.largest_square(len(white.y), best.sse, NEGLIGIBLE / problem.gamma)
     surface = surface.around([best])
     others = [m for m in found.minima[1:] if m.sse <= worst and surface.obeys(m.theta[None, :])[0]]
     shifts = [shift for watched in surface.watched for shift in watched.shifts]
     found = replace(found, minima=(best, *others))
-    return add_images(found, data, shifts, surface.obeys, float(worst))
+    return add_images(found, problem, shifts, surface.obeys, worst)
 
 
 def _weigh_fitted(
@@ -304,7 +302,7 @@ def _weigh_fitted(
     fitted = _with_fit(failed, target)
     if not settings.thorough:
         log_q = linear_log_q(target)
-        if log_q < max(floor, constant_log_q(problem) - HOPELESS):
+        if log_q < max(floor, problem.constant_log_q - HOPELESS):
             sensitivity = linear_log_q(target.halved) - log_q
             return replace(fitted, log_q=log_q, log_q_se=1.0, prior_sensitivity=sensitivity)
 
@@ -328,7 +326,7 @@ def _weigh_fitted(
         target = min(targets, key=_least_error)
         fitted = _with_fit(failed, target)
     # Starts that missed the best minimum were too few, and say nothing of the others' region.
-    most = (1.0 + SAME_ERROR) * _least_error(target) + ROUNDING * float(np.sum(problem.data.y**2))
+    most = (1.0 + SAME_ERROR) * _least_error(target) + ROUNDING * float(np.sum(problem.white.y**2))
     found_by = [one for one in targets if _least_error(one) <= most]
     is_lucky = len(found_by) == 1 < len(targets)
     by_region: list[list[FractionalKernel]] = [[] for _ in found_by]
@@ -397,7 +395,9 @@ def _with_fit(evidence: Evidence, target: Target) -> Evidence:
         evidence,
         rank=len(target.fit.free),
         theta=target.fit.theta,
-        rmse=float(np.sqrt(_least_error(target) / len(target.data.y))),
+        rmse=target.problem.rmse(
+            target.fit.program, target.fit.minima[0].theta, _least_error(target)
+        ),
     )
 
 
@@ -407,37 +407,16 @@ def linear_log_q(target: Target) -> float:
     Its integral over theta is known, so that only that over log sigma remains; for most equations
     of a search it is within a nat of the truth.
     """
-    n, chart, gamma = len(target.data.y), target.charts[0], target.gamma
+    problem, chart, gamma = target.problem, target.charts[0], target.gamma
+    n = len(problem.data.y)
     masses = [target.log_sigma(chart, phi).log_mass for phi in (1.0, gamma)]
     return float(
         masses[0]
         - masses[1]
         + 0.5 * len(chart.theta) * np.log(gamma)
         - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
+        + (1.0 - gamma) * problem.log_weight
     )
-
-
-def constant_log_q(problem: Problem) -> float:
-    """Return `linear_log_q` of the equation c0, exact; the same for all equations of a search."""
-    return _constant_log_q(
-        problem.data.y.tobytes(), problem.gamma, problem.sigma_bounds, problem.sigma_power
-    )
-
-
-@lru_cache(maxsize=8)
-def _constant_log_q(
-    y_bytes: bytes, gamma: float, sigma_bounds: tuple[float, float], sigma_power: int
-) -> float:
-    y = np.frombuffer(y_bytes)
-    n = len(y)
-    sse = float(np.var(y) * n)
-    low, high = np.log(sigma_bounds)
-    integrals = [
-        log_sigma_integral(2 - sigma_power - phi * n, phi * sse / 2.0, low, high)
-        for phi in (1.0, gamma)
-    ]
-    constant = 0.5 * np.log(gamma) - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
-    return float(integrals[0] - integrals[1] + constant)
 
 
 def _pool(by_region: Sequence[Sequence[FractionalKernel]]) -> tuple[float, float, float, float]:
@@ -466,29 +445,24 @@ def _pool(by_region: Sequence[Sequence[FractionalKernel]]) -> tuple[float, float
 
 def _weigh_constant(program: Program, problem: Problem, failed: Evidence) -> Evidence:
     """Integrate over sigma alone: an equation without parameters."""
-    data = problem.data
-    values = evaluate(program, np.empty((1, 0)), data.X)[0]
-    sse = float(np.sum((data.y - values) ** 2))
-    n, k, gamma = len(data.y), problem.sigma_power, problem.gamma
-    low, high = np.log(failed.sigma_bounds)
-    half = high - np.log(2.0)
-    half = half if half > low else high  # as in `Target.halved`
-    if not np.isfinite(sse * np.exp(-2.0 * half)):
+    values = evaluate(problem.whiten(program), np.empty((1, 0)), problem.white.X)[0]
+    square = float(np.sum((problem.white.y - values) ** 2))
+    n, gamma, half = len(problem.data.y), problem.gamma, problem.halved
+    if not np.isfinite(square * np.exp(-2.0 * np.log(half.sigma_bounds[1]))):
         return replace(failed, failure=_without_error(values))
 
-    def log_z(phi: float, high: float) -> float:
-        return log_sigma_integral(1 - k - phi * n, phi * sse / 2.0, low, high) - (
-            phi * n / 2.0
-        ) * np.log(2.0 * np.pi)
+    def log_z(phi: float, one: Problem) -> float:
+        integral = one.scale.log_integral(0, n, square, phi)
+        return integral - (phi * n / 2.0) * np.log(2.0 * np.pi) + phi * one.log_weight
 
-    log_q = log_z(1.0, high) - log_z(gamma, high)
+    log_q = log_z(1.0, problem) - log_z(gamma, problem)
     return replace(
         failed,
         log_q=log_q,
-        log_z_gamma=log_z(gamma, high),
-        log_z=log_z(1.0, high),
+        log_z_gamma=log_z(gamma, problem),
+        log_z=log_z(1.0, problem),
         theta=np.empty(0),
-        rmse=float(np.sqrt(sse / n)),
+        rmse=problem.rmse(program, np.empty(0), square),
         prior_sensitivity=log_z(1.0, half) - log_z(gamma, half) - log_q,
     )
 
@@ -498,18 +472,3 @@ def _without_error(values: Floats) -> str:
     if np.isfinite(values).all():
         return "too far from the data: its log likelihood is beyond all numbers"
     return "never finite: the equation is not finite on the data"
-
-
-def log_sigma_integral(a: float, b: float, low: float, high: float) -> float:
-    r"""Return :math:`\log \int e^{a u - b e^{-2u}} du` between two bounds, by Simpson's rule.
-
-    Examples
-    --------
-    >>> round(log_sigma_integral(1.0, 0.0, -1.0, 1.0), 8) == round(float(np.log(2 * np.sinh(1))), 8)
-    True
-    """
-    low, mode, high = narrow(a, b, np.array([low, high]))
-    top = float(log_kernel(a, b, np.array(mode)))
-    pieces = [np.linspace(low, mode, 2001), np.linspace(mode, high, 2001)]
-    integrals = [simpson(np.exp(log_kernel(a, b, u) - top), x=u) for u in pieces if u[-1] > u[0]]
-    return top + float(np.log(sum(integrals)))

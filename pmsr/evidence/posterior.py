@@ -1,7 +1,6 @@
 """The posterior of one equation as ArviZ data."""
 
 import json
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ import arviz as az
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.integrate import cumulative_trapezoid
 
 from pmsr.data import Data
 from pmsr.equation.expression import Equation
@@ -21,7 +19,7 @@ from pmsr.equation.program import evaluate, evaluate_jacobian
 from pmsr.evidence.evidence import make_target, seed_for, weigh
 from pmsr.evidence.multistart import Fit, FitError
 from pmsr.evidence.problem import Problem, read_problem
-from pmsr.evidence.proposal import Target, log_kernel, narrow
+from pmsr.evidence.proposal import Target
 from pmsr.evidence.smc import run_kernel
 from pmsr.limits import OutOfTime
 from pmsr.magnitude import column_lengths
@@ -37,7 +35,6 @@ DRAWS, CHAINS = 1000, 4  # unless somebody asks for others
 MIN_DRAWS = 100  # in a chain: the kernel wants as many effective particles
 OVERSAMPLING = 4  # points from the proposal for each draw, unless the settings ask for more
 MAX_POINTWISE = 60_000_000  # values in each pointwise group: together they take 1 GB
-N_SIGMA = 20_001  # grid points of log sigma, for equations without parameters
 _RESERVED = ("sigma", "chain", "draw")
 
 
@@ -129,7 +126,7 @@ class Draws:
     Parameters
     ----------
     theta, sigma
-        Of shapes (chains, draws, p) and (chains, draws).
+        Of shapes (chains, draws, p) and (chains, draws); sigma is 1 where it is not a parameter.
     theta_map
         The best minimum, of shape (p,).
     gamma
@@ -290,13 +287,8 @@ def _sample_constant(
     evidence = weigh(equation.program, problem, settings, np.random.SeedSequence(0))
     if evidence.failure is not None:
         raise FitError(evidence.failure)
-    n = len(problem.data.y)
-    a = 1 - problem.sigma_power - n
-    b = 0.5 * n * evidence.rmse**2
-    low, _, high = narrow(a, b, np.log(evidence.sigma_bounds))
-    u = np.linspace(low, high, N_SIGMA)
-    log_density = log_kernel(a, b, u)
-    cumulative = cumulative_trapezoid(np.exp(log_density - log_density.max()), u, initial=0)
+    values = evaluate(problem.whiten(equation.program), np.empty((1, 0)), problem.white.X)[0]
+    square = float(np.sum((problem.white.y - values) ** 2))
     stages = [
         {"beta": phi, "log_marginal_likelihood": log_z, "accept_rate": np.nan}
         for phi, log_z in ((evidence.gamma, evidence.log_z_gamma), (1.0, evidence.log_z))
@@ -304,7 +296,7 @@ def _sample_constant(
     chains = []
     for rng in rngs:
         strata = (rng.permutation(draws) + rng.random(draws)) / draws
-        sigma = np.exp(np.interp(strata * cumulative[-1], cumulative, u))
+        sigma = problem.scale.draw(len(values), square, strata)
         theta = np.empty((draws, 0))
         chains.append(_Chain(theta, sigma, stages, evidence.log_z_gamma, evidence.log_z))
     return _join(chains, np.empty(0), evidence.gamma, {}, [])
@@ -344,7 +336,7 @@ def to_arviz(
     """Arrange draws as in `sample_posterior`; without a seed, without the pointwise groups."""
     groups = _to_datasets(equation, problem, sample)
     if seed is not None:
-        groups |= _pointwise_groups(equation, problem.data, sample, _child(seed, 1))
+        groups |= _pointwise_groups(equation, problem, sample, _child(seed, 1))
     # A DataTree since ArviZ 1.0, InferenceData before.
     if int(version("arviz").split(".")[0]) >= 1:
         return xr.DataTree.from_dict(groups)
@@ -356,7 +348,8 @@ def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[st
     """Arrange everything but the pointwise groups as xarray's datasets."""
     data = problem.data
     draws = {name: sample.theta[:, :, place] for place, name in enumerate(equation.parameters)}
-    draws["sigma"] = sample.sigma
+    if problem.scale.is_free:
+        draws["sigma"] = sample.sigma
     # Lists as JSON: NetCDF turns a list of one name into a name, and knows no empty list.
     attrs = {
         "equation": equation.text,
@@ -366,6 +359,7 @@ def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[st
         "theta_map": json.dumps(sample.theta_map.tolist()),
         "held": json.dumps(sample.held),
         "gamma": sample.gamma,
+        "noise": problem.noise.name,
         "sigma_bounds": list(problem.sigma_bounds),
         "sigma_prior": "log-flat" if problem.sigma_power else "flat",
         "inference_library": "pmsr",
@@ -389,21 +383,21 @@ def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[st
         "sample_stats": xr.Dataset(stats, coords={**chain_coords, "stage": np.arange(n_stages)}),
         "observed_data": xr.Dataset({"y": (("observation",), data.y)}, coords=observation),
         "constant_data": xr.Dataset(
-            {"X": (("observation", "column"), data.X)},
+            {"X": (("observation", "column"), data.X)}
+            | {name: (("observation",), values) for name, values in problem.columns.items()},
             coords={**observation, "column": list(data.names)},
         ),
     }
 
 
 def _pointwise_groups(
-    equation: Equation, data: Data, sample: Draws, rng: np.random.Generator
+    equation: Equation, problem: Problem, sample: Draws, rng: np.random.Generator
 ) -> dict[str, xr.Dataset]:
     """Draw new observations, and take the log density of the old ones, for every draw."""
+    data, noise, columns = problem.data, problem.noise, problem.columns
     mu, sigma = evaluate(equation.program, sample.flat_theta, data.X), sample.flat_sigma[:, None]
-    predictive = mu + sigma * rng.standard_normal(mu.shape)
-    log_likelihood = (
-        -0.5 * ((data.y - mu) / sigma) ** 2 - np.log(sigma) - 0.5 * math.log(2 * math.pi)
-    )
+    predictive = noise.draw(mu, sigma, columns, rng)
+    log_likelihood = noise.log_density(data.y, mu, sigma, columns)
     n_chains, n_draws = sample.sigma.shape
     coords = {
         "chain": np.arange(n_chains),

@@ -2,11 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pmsr.data import Data, make_data, make_data_for
 from pmsr.equation.expression import Equation
+from pmsr.equation.operators import VARIABLE, operator_code
+from pmsr.equation.program import Program, evaluate
+from pmsr.evidence.noise import Columns, Noise, Scale, find_noise
 from pmsr.settings import Settings, check_settings
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,12 +26,14 @@ class Problem:
     ----------
     data
         The observations.
+    noise
+        How they scatter: a row of `pmsr.evidence.noise.NOISES`.
     gamma
         The fraction of Eq. (5), the same for all equations that are compared.
     parameter_prior
         Where theta is flat: on the surface of predictions, or in the parameters.
     sigma_bounds
-        Lower and upper bound of sigma.
+        Lower and upper bound of sigma; 1 and 1 where it is not a parameter.
     sigma_power
         k of the prior :math:`\sigma^{-k}`: 0 flat, 1 log-flat.
 
@@ -33,6 +44,7 @@ class Problem:
     """
 
     data: Data
+    noise: Noise
     gamma: float
     parameter_prior: Literal["invariant", "flat"]
     sigma_bounds: tuple[float, float]
@@ -56,12 +68,15 @@ class Problem:
                 'gamma="ohagan" depends on the largest number of parameters. '
                 'Set max_parameters, or use gamma="paper".'
             )
+        noise = find_noise(settings.noise)
+        n_training = noise.n_training(n_parameters or 0, settings.sigma_power)
         return cls(
             data,
-            settings.resolve_gamma(len(data.y), n_parameters or 0),
+            noise,
+            settings.resolve_gamma(len(data.y), n_parameters or 0, n_training),
             settings.parameter_prior,
-            settings.sigma_bounds(data.y),
-            settings.sigma_power,
+            settings.sigma_bounds(data.y) if noise.has_sigma else (1.0, 1.0),
+            settings.sigma_power if noise.has_sigma else 0,
         )
 
     def select(self, names: Sequence[str]) -> "Problem":
@@ -77,6 +92,91 @@ class Problem:
         if 0.5 * high > low:
             return replace(self, sigma_bounds=(low, 0.5 * high))
         return self
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The prior of sigma."""
+        return self.noise.scale(self.sigma_bounds, self.sigma_power)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What the noise model knows of each row."""
+        return self.noise.columns(self.data)
+
+    @cached_property
+    def _weights(self) -> Floats | None:
+        return self.noise.weights(self.data)
+
+    @cached_property
+    def log_weight(self) -> float:
+        """Sum of the logarithms of the weights of residuals."""
+        return 0.0 if self._weights is None else float(np.sum(np.log(self._weights)))
+
+    @cached_property
+    def white(self) -> Data:
+        """The data with the target times its weights, which stand in a last column.
+
+        Together with `whiten`, so that whatever fits or draws for noise of one size does for all.
+        """
+        w = self._weights
+        if w is None:
+            return self.data
+        X = np.ascontiguousarray(np.column_stack([self.data.X, w]))
+        middle = np.sum(w**2 * self.data.y) / np.sum(w**2)
+        deviation = float(np.sqrt(np.mean((w * (self.data.y - middle)) ** 2)))
+        names = (*self.data.names, "")
+        return White(X, w * self.data.y, names, self.data.target, deviation=deviation)
+
+    def whiten(self, program: Program) -> Program:
+        """Return the equation times the weights: what `white` is explained by."""
+        if self._weights is None:
+            return program
+        n, times = len(program.nodes), operator_code("*")
+        more = [(VARIABLE, len(self.data.names), 0), (times, n - 1, n)]
+        nodes = [*map(tuple, program.nodes.tolist()), *more]
+        return Program.of(nodes, program.literals.tolist(), program.n_parameters)
+
+    def log_likelihood(self, square: Any, log_sigma: Any) -> Any:
+        """Return log L from the sum of squares of weighed residuals."""
+        return self.noise.log_likelihood(len(self.data.y), self.log_weight, square, log_sigma)
+
+    def rmse(self, program: Program, theta: Floats, square: float) -> float:
+        """Return the root mean squared error, in units of the target, of a fit with this square."""
+        if self._weights is not None:
+            values = evaluate(program, theta[None, :], self.data.X)[0]
+            square = float(np.sum((self.data.y - values) ** 2))
+        return float(np.sqrt(square / len(self.data.y)))
+
+    @cached_property
+    def constant_log_q(self) -> float:
+        """Log q of the equation c0, exact; what every other equation is to be told from."""
+        n, gamma = len(self.data.y), self.gamma
+        square = n * self.white.spread**2 if self._weights is not None else self._square
+        integrals = [self.scale.log_integral(1, n, square, phi) for phi in (1.0, gamma)]
+        constant = 0.5 * np.log(gamma) - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
+        return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * self.log_weight)
+
+    @property
+    def _square(self) -> float:
+        return float(np.var(self.data.y) * len(self.data.y))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class White(Data):
+    """Data in units of their own errors.
+
+    Parameters
+    ----------
+    deviation
+        Of the target from its weighed mean; that of its weighed values could be zero.
+    """
+
+    deviation: float
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the target."""
+        return self.deviation
 
 
 def as_problem(data: Data | Problem, settings: Settings, n_parameters: int | None) -> Problem:

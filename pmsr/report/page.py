@@ -310,14 +310,10 @@ def _draw_fit(content: ReportContent) -> dict[str, Picture]:
     y = pd.Series(data.y, name=data.target)
     bands = f"Bands hold {100 * level:g} % of the probability: the credible interval where the law"
     bands += " lies, the prediction interval where a new observation would fall."
-    if content.variable is not None and content.grid_prediction is not None:
+    grid, drawn = content.grid, content.grid_prediction
+    if content.variable is not None and grid is not None and drawn is not None:
         pictures["fit"] = _picture(
-            draw_fit(
-                content.grid,
-                content.grid_prediction,
-                data.select([content.variable]),
-                level=level,
-            ),
+            draw_fit(grid, drawn, data.select([content.variable]), level=level),
             f"{data.target} against {content.variable}: data, best fit and intervals",
             f"Data and best fit. {bands}",
         )

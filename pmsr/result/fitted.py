@@ -152,18 +152,22 @@ class FittedEquation:
             interval. A parameter that the data do not determine is held, with an ``sd`` of zero.
         """
         level = check_level(level)
-        values = np.column_stack([self.draws.flat_theta, self.draws.flat_sigma])
+        names, values = list(self.equation.parameters), self.draws.flat_theta
+        best_fit = list(self.draws.theta_map)
+        if self.problem.scale.is_free:
+            values = np.column_stack([values, self.draws.flat_sigma])
+            names, best_fit = [*names, "sigma"], [*best_fit, self.evidence.rmse]
         tails = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
         mean, deviation = mean_and_deviation(values)
         table = pd.DataFrame(
             {
-                "best_fit": [*self.draws.theta_map, self.evidence.rmse],
+                "best_fit": best_fit,
                 "mean": mean,
                 "sd": deviation,
                 "low": tails[0],
                 "high": tails[1],
             },
-            index=pd.Index([*self.equation.parameters, "sigma"], name="parameter"),
+            index=pd.Index(names, name="parameter"),
         )
         table.attrs["level"] = level
         return table
@@ -211,7 +215,7 @@ class FittedEquation:
 
     def _predict(self, X: Any, level: float | None) -> Floats:
         points = check_X(X, self.equation.variables, others=True)
-        summary, undefined = predict_mixture([self.component(points)], level)
+        summary, undefined = predict_mixture([self.component(points)], level, self.problem.noise)
         warn(doubt_range(self.data, points, self.used))
         if undefined.any():
             warn([describe_undefined(undefined)])
@@ -221,7 +225,8 @@ class FittedEquation:
         """Return what :func:`pmsr.evidence.prediction.predict_mixture` wants to know."""
         draws = self.draws
         program = self.equation.program
-        return Component(program, draws.flat_theta, draws.flat_sigma, points, probability)
+        sigma = self.problem.noise.new_sigma(draws.flat_sigma, self.problem.columns)
+        return Component(program, draws.flat_theta, sigma, points, probability)
 
     @property
     def used(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
 from pmsr.equation.mathml import to_mathml
 from pmsr.equation.program import evaluate
-from pmsr.evidence.evidence import Evidence, constant_log_q, seed_for, weigh
+from pmsr.evidence.evidence import Evidence, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
@@ -241,7 +241,7 @@ class Result:
         if not np.isfinite(best.evidence.log_q) or not best.used:
             return float("nan")
         # c0 need not be among the equations: its log q is known in closed form.
-        constants = [constant_log_q(self.problem)]
+        constants = [self.problem.constant_log_q]
         constants += [one.evidence.log_q for one in self.equations if not one.used]
         return best.evidence.log_q - float(np.nanmax(constants))
 
@@ -344,7 +344,7 @@ class Result:
         chosen = self._averaged() if average else {self.chosen: 1.0}
         fitted = {self.equations[place]: share for place, share in chosen.items()}
         components = [one.component(self._columns(one, points), p) for one, p in fitted.items()]
-        summary, undefined = predict_mixture(components, level)
+        summary, undefined = predict_mixture(components, level, self.problem.noise)
         used = {name for one in fitted for name in one.used}
         warn(doubt_range(self.data, points, sorted(used)))
         if undefined.any():
@@ -646,6 +646,8 @@ def _read_problem(
 def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays of a saved result."""
     arrays: dict[str, NDArray[Any]] = {"X": result.data.X, "y": result.data.y}
+    if result.data.y_err is not None:
+        arrays["y_err"] = result.data.y_err
     equations = []
     for place, fitted in enumerate(result.equations):
         posterior = None

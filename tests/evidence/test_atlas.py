@@ -5,8 +5,9 @@ import pytest
 
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
-from pmsr.evidence.atlas import Atlas, ScaleLaw
+from pmsr.evidence.atlas import Atlas
 from pmsr.evidence.evidence import compute_evidence, make_target
+from pmsr.evidence.noise import ScaleLaw
 from pmsr.evidence.problem import Problem
 from pmsr.settings import FINALIST, Settings
 

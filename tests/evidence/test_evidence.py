@@ -16,11 +16,11 @@ from pmsr.evidence.evidence import (
     compute_evidence,
     fit_equation,
     linear_log_q,
-    log_sigma_integral,
     make_target,
     seed_for,
     weigh,
 )
+from pmsr.evidence.noise import log_sigma_integral
 from pmsr.evidence.problem import Problem
 from pmsr.experiments.datasets import read_source, synthetic
 from pmsr.experiments.exact import brute_force_log_q

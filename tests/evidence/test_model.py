@@ -34,7 +34,8 @@ def test_plain_model_template_and_formula_are_the_same_density(text, seed):
     assume(np.isfinite(expected) and abs(expected) < 1e12)
 
     template = make_template(len(theta))
-    compiled = template.log_likelihood(equation.program, data, theta[None, :], np.array([sigma]))
+    problem = Problem.of(data, Settings())
+    compiled = template.log_likelihood(equation.program, problem, theta[None, :], np.array([sigma]))
     assert compiled[0] == pytest.approx(expected, rel=1e-9)
 
     model = build_model(equation, X, y)
@@ -117,7 +118,7 @@ def test_where_the_equation_is_not_finite_the_likelihood_is_zero():
     data = make_data(*load_galileo("shelf"))
     root = Equation("sqrt(c0*H)", ["H"])
     values = make_template(1).log_likelihood(
-        root.program, data, np.array([[-1.0], [1.0]]), np.ones(2)
+        root.program, Problem.of(data, Settings()), np.array([[-1.0], [1.0]]), np.ones(2)
     )
     assert values[0] == -np.inf and np.isfinite(values[1])
 
@@ -128,7 +129,8 @@ def test_chunks_of_particles_do_not_show():
     data = make_data(X, np.sin(7 * X[:, 0]))
     line = Equation("c0 + c1*x0", ["x0"])
     theta, sigma = np.random.default_rng(0).normal(size=(7, 2)), np.ones(7)
-    together = make_template(2).log_likelihood(line.program, data, theta, sigma)
+    problem = Problem.of(data, Settings())
+    together = make_template(2).log_likelihood(line.program, problem, theta, sigma)
     alone = [hand_written(line, data, row, 1.0) for row in theta]
     np.testing.assert_allclose(together, alone, rtol=1e-10)
 

@@ -22,6 +22,11 @@ def test_a_problem_is_what_the_options_say():
     assert (problem.sigma_power, problem.parameter_prior) == (1, "invariant")
 
 
+def test_an_unknown_noise_is_refused():
+    with pytest.raises(ValueError, match=r"Unknown noise 'student'\. Available: gaussian\."):
+        Problem.of(make_data(*SHELF), Settings(noise="student"))
+
+
 def test_a_fraction_that_depends_on_the_largest_equation_needs_it():
     with pytest.raises(ValueError, match=r'gamma="ohagan" depends on .*Set max_parameters'):
         Problem.of(make_data(*SHELF), Settings(gamma="ohagan"))
