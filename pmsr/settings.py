@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Literal, TypeAlias, TypeGuard
 
@@ -224,6 +224,22 @@ class Settings:
             )
         return lower, upper
 
+    def for_finalists(self) -> "Settings":
+        """Return the options with which what a search has found is weighed again, and sampled.
+
+        Examples
+        --------
+        >>> Settings(n_draws=1000, thorough=False).for_finalists().n_draws
+        4000
+        """
+        return replace(
+            self,
+            n_draws=max(self.n_draws, FINALIST.n_draws // 4),
+            n_multistarts=max(self.n_multistarts, FINALIST.n_multistarts),
+            n_replicates=max(self.n_replicates, 2),
+            thorough=True,
+        )
+
     def _set(self, name: str, value: float | int | str) -> None:
         object.__setattr__(self, name, value)
 
@@ -317,6 +333,9 @@ def check_settings(settings: object, default: Settings) -> Settings:
         )
     return settings
 
+
+ADDED = {"parameter_prior": "flat"}
+"""Options that are younger than saved files, with the value that says what was done before."""
 
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
 """Settings for the few equations that are ranked and shown: more draws, four repetitions."""

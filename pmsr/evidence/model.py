@@ -52,7 +52,8 @@ def build_model(
         The prior of sigma and its bounds.
     region
         Where theta is flat, from ``pmsr.fit_equation(equation, X, y).region``. Without it the
-        posterior of most non-linear equations is improper, and a sampler wanders off.
+        posterior of most non-linear equations is improper, and a sampler wanders off. Parameters
+        that the data do not determine are held at the best fit, as in the evidence.
 
     Returns
     -------
@@ -82,10 +83,15 @@ def make_model(equation: Equation, problem: Problem, region: Region | None = Non
         )
     with ONE_AT_A_TIME, pm.Model() as model:
         inputs = pm.Data("X", data.X)
-        starts = dict(zip(equation.parameters, region.centres[0], strict=True)) if region else {}
-        theta = [pm.Flat(name, initval=starts.get(name)) for name in equation.parameters]
+        held = {} if region is None else region.held()
+        names = [name for k, name in enumerate(equation.parameters) if k not in held]
+        starts = dict(zip(names, region.centres[0], strict=True)) if region else {}
+        theta = [pm.Flat(name, initval=starts.get(name)) for name in names]
         tensors = {name: inputs[:, column] for column, name in enumerate(equation.variables)}
-        tensors |= dict(zip(equation.parameters, theta, strict=True))
+        tensors |= dict(zip(names, theta, strict=True))
+        for place, value in held.items():
+            name = equation.parameters[place]
+            tensors[name] = pm.Deterministic(name, pt.constant(value, dtype="float64"))
         value = _SymbolPrinter(tensors).doprint(equation.expression)
         value = pt.as_tensor(value, dtype="float64")
         mu = pm.Deterministic("mu", pt.broadcast_to(value, inputs.shape[:1]))

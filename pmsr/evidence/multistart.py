@@ -108,11 +108,24 @@ class Region:
         For each, a square matrix W with :math:`\|W v\| = \|\chi v\|`.
     radius
         R.
+    free
+        Places in the equation's parameters of those that the data determine; the centres have
+        only these. None for all.
+    theta
+        The best minimum in all parameters: the others are held at its values.
     """
 
     centres: tuple[Floats, ...]
     whitens: tuple[Floats, ...]
     radius: float
+    free: tuple[int, ...] | None = None
+    theta: Floats | None = None
+
+    def held(self) -> dict[int, float]:
+        """Return the parameters that are held, by place, with their values."""
+        if self.free is None or self.theta is None:
+            return {}
+        return {k: float(one) for k, one in enumerate(self.theta) if k not in self.free}
 
     def squares(self, theta: Floats) -> list[Floats]:
         r"""Return :math:`\|\chi (\theta - \theta^*)\|^2` for a batch, from each minimum."""

@@ -85,7 +85,8 @@ class Target:
         radius = float(self.sigma_bounds[1] * (np.sqrt(rank) + 4.0) / np.sqrt(self.gamma))
         radius *= self.radius_share
         centres = tuple(chart.theta for chart in self.charts)
-        return Region(centres, tuple(chart.whiten for chart in self.charts), radius)
+        whitens = tuple(chart.whiten for chart in self.charts)
+        return Region(centres, whitens, radius, self.fit.free, self.fit.theta)
 
     @property
     def halved(self) -> "Target":

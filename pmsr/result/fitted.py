@@ -103,6 +103,11 @@ class FittedEquation:
         # One best fit: the evidence's.
         return replace(sample, theta_map=self.evidence.theta)
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the posterior is known already."""
+        return "draws" in self.__dict__
+
     @cached_property
     def posterior(self) -> "InferenceData | xr.DataTree":
         """The posterior as ArviZ data, with the groups of :func:`pmsr.sample_posterior`.

@@ -1,5 +1,6 @@
 """Equations with their evidence, ranked: the table, averages over them, save and load."""
 
+import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -44,13 +45,13 @@ from pmsr.result.storage import (
 from pmsr.search.evolution import Evolution
 from pmsr.search.genome import constant_equation
 from pmsr.search.selection import group_alike, model_probabilities, pareto_front
-from pmsr.settings import FINALIST, Search, Settings
+from pmsr.settings import ADDED, Search, Settings
 
 Floats = NDArray[np.float64]
 
 STORED = 1e-3  # probability above which an equation's posterior is saved
 NEGLIGIBLE = 1e-6  # probability below which an equation is left out of averages
-LIBRARIES = ("pmsr", "pymc", "pytensor", "arviz", "sympy", "numpy", "scipy")
+LIBRARIES = ("pymc", "pytensor", "arviz", "sympy", "scipy", "numpy", "deap")
 ALIKE = 1e-3  # of the root mean squared error: best fits that differ by less are the same curve
 N_SHOWN = 10  # equations in the table of a notebook
 
@@ -220,6 +221,15 @@ class Result:
     @property
     def warnings(self) -> list[str]:
         """Reasons to doubt the result, in words; empty if there are none."""
+        known: tuple[bool, list[str]] | None = self.__dict__.get("_known_doubts")
+        # One of them may be that there was no time for a posterior, which there is by now.
+        if known is None or known[0] != self.best.is_sampled:
+            doubts = self._find_doubts()
+            known = self.best.is_sampled, doubts
+            self.__dict__["_known_doubts"] = known
+        return list(known[1])
+
+    def _find_doubts(self) -> list[str]:
         texts = [fitted.equation.text for fitted in self.equations]
         groups = self._alike()
         pooled = [float(sum(self.probabilities[groups.get(k, [])])) for k in range(len(self))]
@@ -480,12 +490,7 @@ def from_evolution(
         Ranked by ``log_q``, or by ``rmse`` after a conventional search.
     """
     problem = as_problem(data, settings, search.max_parameters)
-    thorough = replace(
-        settings,
-        n_draws=max(settings.n_draws, FINALIST.n_draws // 4),
-        n_multistarts=max(settings.n_multistarts, FINALIST.n_multistarts),
-        thorough=True,
-    )
+    thorough = settings.for_finalists()
     distinct: dict[str, tuple[Equation, Evidence]] = {}
     for equation, evidence in found.finalists:
         distinct.setdefault(equation.key, (equation, evidence))
@@ -577,7 +582,7 @@ def decode_result(
 
 def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Result:
     data = read_data(header["data"], arrays)
-    settings = Settings(**header["settings"])
+    settings = Settings(**{**ADDED, **header["settings"]})
     search = None if header["search"] is None else Search(**header["search"])
     seed = as_seed(header["random_seed"])
     conventional = search is not None and search.fitness == "rmse"
@@ -696,5 +701,12 @@ def _plain(value: Any) -> Any:
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of pmsr and of the libraries that decide its numbers."""
-    return {name: version(name) for name in LIBRARIES}
+    """Return the versions of pmsr, of Python and of the libraries that the numbers depend on.
+
+    Examples
+    --------
+    >>> list(library_versions())[:3]
+    ['pmsr', 'Python', 'pymc']
+    """
+    found = {"pmsr": version("pmsr"), "Python": platform.python_version()}
+    return found | {name: version(name) for name in LIBRARIES}

@@ -55,7 +55,7 @@ from pmsr.search.selection import (
     replaces_probabilistically,
     simplest_close,
 )
-from pmsr.settings import FINALIST, QUICK, RandomSeed, Search, Settings
+from pmsr.settings import QUICK, RandomSeed, Search, Settings
 from pmsr.threads import SCREEN
 
 N_LEADERS = 300  # size of the hall of fame
@@ -870,13 +870,7 @@ class _Run:
 
     def _thorough(self) -> Settings:
         """Return the settings with which finalists are weighed again."""
-        return replace(
-            self.settings,
-            n_draws=max(self.settings.n_draws, FINALIST.n_draws // 4),
-            n_multistarts=max(self.settings.n_multistarts, FINALIST.n_multistarts),
-            n_replicates=max(self.settings.n_replicates, 2),
-            thorough=True,
-        )
+        return self.settings.for_finalists()
 
     def _weigh_finalists(self, keys: Sequence[str]) -> Iterator[tuple[Equation, Evidence]]:
         """Weigh equations thoroughly, in order, until the time that is left is a posterior's.
