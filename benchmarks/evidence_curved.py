@@ -12,6 +12,7 @@ import report
 import pmsr
 from pmsr.data import make_data
 from pmsr.evidence.evidence import make_target, seed_for
+from pmsr.evidence.problem import Problem
 from pmsr.experiments.exact import brute_force_log_q
 from pmsr.settings import FINALIST, Settings
 
@@ -81,7 +82,7 @@ class Exact:
         """
         seed_fit = seed_for(self.equation.key, seed).spawn(1)[0]
         rng = np.random.Generator(np.random.PCG64(seed_fit))
-        target = make_target(self.equation.program, self.data, Settings(), rng=rng)
+        target = make_target(self.equation.program, Problem.of(self.data, Settings()), 8, rng=rng)
         centres = np.array([chart.whiten @ chart.theta for chart in target.charts])
         scale = np.sqrt(target.charts[0].sse / len(self.data.y))
         key = tuple(sorted(map(tuple, np.round(centres / scale, 1) + 0.0)))

@@ -28,6 +28,7 @@ import pmsr
 from pmsr.data import make_data
 from pmsr.equation.program import evaluate, evaluate_jacobian
 from pmsr.evidence.evidence import make_target, seed_for
+from pmsr.evidence.problem import Problem
 from pmsr.settings import Settings
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -125,7 +126,9 @@ def measure(name, n_seeds):
         child = seed_for(equation.key, 0).spawn(1)[0]
         rng = np.random.Generator(np.random.PCG64(child))
         data = make_data(problem.X, problem.y)
-        target = make_target(equation.program, data, SETTINGS, rng=rng)
+        target = make_target(
+            equation.program, Problem.of(data, SETTINGS), SETTINGS.n_multistarts, rng=rng
+        )
         theta, weight, outside = exact_draws(problem, equation.program, target)
         exact_mean = weight @ theta / weight.sum()
         exact_sd = np.sqrt(weight @ (theta - exact_mean) ** 2 / weight.sum())

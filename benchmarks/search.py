@@ -28,6 +28,7 @@ import pmsr.evidence.evidence
 from pmsr.data import make_data
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import fit_rmse
+from pmsr.evidence.problem import Problem
 from pmsr.search.evolution import run_evolution
 from pmsr.settings import Search, Settings
 
@@ -102,7 +103,9 @@ def contains(equation, law, truth, X):
         return False
     y = evaluate(law.program, np.array([truth], dtype=float), X)[0]
     data = make_data(X, y, names=equation.variables)
-    found = fit_rmse(equation.program, data, Settings(), np.random.SeedSequence(0))
+    found = fit_rmse(
+        equation.program, Problem.of(data, Settings()), Settings(), np.random.SeedSequence(0)
+    )
     return found.failure is None and found.rmse <= 1e-6 * np.std(y)
 
 
@@ -115,7 +118,9 @@ def is_law(equation, law, truth, X):
         theta = np.array(truth) * rng.uniform(0.7, 1.0, size=len(truth))
         y = evaluate(law.program, theta[None, :], X)[0]
         data = make_data(X, y, names=equation.variables)
-        found = fit_rmse(equation.program, data, Settings(), np.random.SeedSequence(0))
+        found = fit_rmse(
+            equation.program, Problem.of(data, Settings()), Settings(), np.random.SeedSequence(0)
+        )
         if found.failure is not None or found.rmse > 1e-6 * np.std(y):
             return False
     return True

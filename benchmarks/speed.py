@@ -28,6 +28,7 @@ from rich.table import Table
 import pmsr
 from pmsr.data import make_data
 from pmsr.evidence.evidence import compute_evidence, weigh
+from pmsr.evidence.problem import Problem
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from exact import linear_log_q
@@ -42,14 +43,15 @@ def polynomial(order):
 
 def time_ours(X, y, orders, repeats):
     """CPU seconds and log q of each order, data prepared, after one equation of each size."""
-    results, settings, data = {}, pmsr.Settings(), make_data(X, y)
+    results, settings = {}, pmsr.Settings()
+    problem = Problem.of(make_data(X, y), settings)
     for order in orders:
         program = pmsr.Equation(polynomial(order), ["x0"]).program
-        weigh(program, data, settings, np.random.SeedSequence(0))
+        weigh(program, problem, settings, np.random.SeedSequence(0))
         seconds, log_q = [], []
         for seed in range(repeats):
             started = time.process_time()
-            log_q.append(weigh(program, data, settings, np.random.SeedSequence(seed)).log_q)
+            log_q.append(weigh(program, problem, settings, np.random.SeedSequence(seed)).log_q)
             seconds.append(time.process_time() - started)
         results[order] = {"seconds": seconds, "log_q": log_q}
     return results

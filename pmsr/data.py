@@ -30,12 +30,15 @@ class Data:
         Names of the d variables.
     target
         Name of the target.
+    y_err
+        Known errors of the target, shape (N,), for noise models that ask for them.
     """
 
     X: NDArray[np.float64]
     y: NDArray[np.float64]
     names: tuple[str, ...]
     target: str
+    y_err: NDArray[np.float64] | None = None
 
     def select(self, names: Sequence[str]) -> "Data":
         """Return the data with only the variables ``names``, in that order.
@@ -51,6 +54,11 @@ class Data:
                 raise ValueError(f"There is no variable {name!r}.{suggest(name, self.names)}")
         columns = [self.names.index(name) for name in names]
         return replace(self, X=np.ascontiguousarray(self.X[:, columns]), names=tuple(names))
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the target."""
+        return float(np.std(self.y))
 
     @property
     def constant(self) -> dict[str, float]:

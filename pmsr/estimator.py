@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pmsr.data import Data, check_order, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.prediction import check_level
+from pmsr.evidence.problem import Problem
 from pmsr.files import BROKEN, as_list, as_seed, as_text
 from pmsr.limits import time_limit
 from pmsr.result.doubts import warn
@@ -189,9 +190,22 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             For each of the reasons to doubt the result.
         """
         self._check_selection()
-        search = self._search()
-        data = self._validate(X, y)
-        settings = self._settings(len(data.y))
+        self._search()
+        return self._fit(self._validate(X, y))
+
+    def fit_data(self, data: Data) -> "BayesianSymbolicRegressor":
+        """Search for equations that explain measurements which are checked already.
+
+        What `fit` does with a table, once its columns are known to be what they must be.
+        """
+        self.n_features_in_ = len(data.names)
+        self.feature_names_in_ = np.array(data.names, dtype=object)
+        self._check_selection()
+        return self._fit(data)
+
+    def _fit(self, data: Data) -> "BayesianSymbolicRegressor":
+        search, settings = self._search(), self._settings()
+        problem = Problem.of(data, settings, search.max_parameters)
         if isinstance(self.guesses, str):
             raise ValueError(f"guesses must be a list of equations, got {self.guesses!r}.")
         seeds = [
@@ -202,7 +216,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             raise ValueError(f"callbacks must be a list of functions, got {self.callbacks!r}.")
         random_seed = self._random_seed()
         found = run_evolution(
-            data,
+            problem,
             search=search,
             settings=settings,
             seeds=seeds,
@@ -214,7 +228,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         )
         self.result_ = from_evolution(
             found,
-            data,
+            problem,
             search=search,
             settings=settings,
             random_seed=random_seed,
@@ -270,21 +284,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         _check_set_once("search", self.search, Search(), chosen)
         return replace(self.search, **chosen)
 
-    def _settings(self, n_points: int) -> Settings:
+    def _settings(self) -> Settings:
         chosen = {name: getattr(self, name) for name in _SETTINGS}
         settings = check_settings(self.settings, QUICK)
         _check_set_once("settings", settings, QUICK, chosen)
-        settings = replace(settings, **chosen)
-        if settings.gamma == "ohagan":
-            # One gamma for all: that of the largest equation that may come.
-            if self.max_parameters is None:
-                raise ValueError(
-                    'gamma="ohagan" depends on the largest number of parameters. '
-                    'Set max_parameters, or use gamma="paper".'
-                )
-            gamma = settings.resolve_gamma(n_points, self.max_parameters)
-            settings = replace(settings, gamma=gamma)
-        return settings
+        return replace(settings, **chosen)
 
     def _random_seed(self) -> int:
         state = self.random_state
@@ -491,8 +495,8 @@ def load(path: str | Path) -> BayesianSymbolicRegressor:
         estimator = BayesianSymbolicRegressor(**parameters_from_json(about["parameters"]))
         # What `fit` would refuse is refused now.
         estimator._check_selection()
-        estimator._search()
-        estimator._settings(len(result.data.y))
+        search = estimator._search()
+        Problem.of(result.data, estimator._settings(), search.max_parameters)
         named = about["named"]
         for value, kinds in (
             (named, bool),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Literal, TypeAlias, TypeGuard
 
@@ -64,7 +64,7 @@ class Settings:
         Whether to draw more, and to build a bridge of distributions, where the first draws do not
         cover the target well. The search does without, and says so with a larger ``log_q_se``.
     noise
-        Distribution of the noise.
+        Name of the distribution of the noise, a row of `pmsr.evidence.noise.NOISES`.
 
     References
     ----------
@@ -91,14 +91,16 @@ class Settings:
     n_multistarts: int = 8
     n_replicates: int = 1
     thorough: bool = True
-    noise: Literal["gaussian"] = "gaussian"
+    noise: str = "gaussian"
 
     def __post_init__(self) -> None:
         if not isinstance(self.thorough, bool):
             raise ValueError(f"thorough must be True or False, got {self.thorough!r}.")
         _check_choice("parameter_prior", self.parameter_prior, ("invariant", "flat"))
         _check_choice("sigma_prior", self.sigma_prior, ("flat", "log-flat"))
-        _check_choice("noise", self.noise, ("gaussian",))
+        noise: object = self.noise
+        if not isinstance(noise, str):
+            raise ValueError(f'noise must be a name, got {_shortened(noise)}. Use "gaussian".')
         self._set("gamma", _check_gamma(self.gamma))
         for name in ("sigma_max", "sigma_min"):
             self._set(name, _check_sigma(name, getattr(self, name)))
@@ -125,7 +127,9 @@ class Settings:
         r"""Exponent k of the prior :math:`\sigma^{-k}`: 0 if flat, 1 if log-flat."""
         return 0 if self.sigma_prior == "flat" else 1
 
-    def resolve_gamma(self, n_points: int, n_parameters: int) -> float:
+    def resolve_gamma(
+        self, n_points: int, n_parameters: int, n_training: int | None = None
+    ) -> float:
         r"""Return the exponent :math:`\gamma` as a number.
 
         Parameters
@@ -135,6 +139,8 @@ class Settings:
         n_parameters
             Number of parameters p of the largest equation that is compared. Only ``"ohagan"``
             depends on it.
+        n_training
+            The minimal training sample, if it is not that of normal noise of unknown size.
 
         Returns
         -------
@@ -170,7 +176,8 @@ class Settings:
             return self.gamma
         if self.gamma == "paper":
             return 1.0 / math.sqrt(n_points)
-        n_training = n_parameters + 2 - self.sigma_power
+        if n_training is None:
+            n_training = n_parameters + 2 - self.sigma_power
         if n_training >= n_points:
             raise ValueError(
                 f'gamma="ohagan" needs more observations than the minimal training sample, '
@@ -216,6 +223,22 @@ class Settings:
                 "mean from the target."
             )
         return lower, upper
+
+    def for_finalists(self) -> "Settings":
+        """Return the options with which what a search has found is weighed again, and sampled.
+
+        Examples
+        --------
+        >>> Settings(n_draws=1000, thorough=False).for_finalists().n_draws
+        4000
+        """
+        return replace(
+            self,
+            n_draws=max(self.n_draws, FINALIST.n_draws // 4),
+            n_multistarts=max(self.n_multistarts, FINALIST.n_multistarts),
+            n_replicates=max(self.n_replicates, 2),
+            thorough=True,
+        )
 
     def _set(self, name: str, value: float | int | str) -> None:
         object.__setattr__(self, name, value)
@@ -310,6 +333,9 @@ def check_settings(settings: object, default: Settings) -> Settings:
         )
     return settings
 
+
+ADDED = {"parameter_prior": "flat"}
+"""Options that are younger than saved files, with the value that says what was done before."""
 
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
 """Settings for the few equations that are ranked and shown: more draws, four repetitions."""

@@ -8,6 +8,7 @@ from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import make_target, seed_for
 from pmsr.evidence.multistart import fit
 from pmsr.evidence.posterior import sample_posterior
+from pmsr.evidence.problem import Problem
 from pmsr.settings import Settings
 
 # Roszman1 needs an arctan, a row that only the benchmark adds to the table of operators.
@@ -42,7 +43,8 @@ def test_the_certified_parameters_give_the_certified_sum_of_squares(name):
 def test_the_automatic_starts_find_the_certified_minimum(name):
     problem, equation = read(name)
     data = make_data(problem.X, problem.y)
-    found = fit(equation.program, data, Settings().n_multistarts, rng=np.random.default_rng(0))
+    whole = Problem.of(data, Settings())
+    found = fit(equation.program, whole, 8, rng=np.random.default_rng(0))
     assert found.minima[0].sse == pytest.approx(problem.sse, rel=1e-6)
 
 
@@ -63,7 +65,7 @@ def test_a_posterior_far_from_normal_agrees_with_exact_draws(name):
     problem, equation = read(name)
     rng = np.random.Generator(np.random.PCG64(seed_for(equation.key, 0).spawn(1)[0]))
     data = make_data(problem.X, problem.y)
-    target = make_target(equation.program, data, Settings(), rng=rng)
+    target = make_target(equation.program, Problem.of(data, Settings()), 8, rng=rng)
     theta, weight, _ = exact_draws(problem, equation.program, target, n_draws=100_000)
     draws = sample(problem, equation)
     # Of 4000 draws at least a quarter count: the Monte-Carlo error of a share is below

@@ -39,7 +39,7 @@ def test_gamma_outside_the_unit_interval_is_refused(gamma):
     [
         ("gamma", "bic", "Unknown gamma 'bic'. Available: paper, ohagan"),
         ("sigma_prior", "jeffreys", "Unknown sigma_prior 'jeffreys'. Available: flat, log-flat"),
-        ("noise", "student", "Unknown noise 'student'. Available: gaussian"),
+        ("noise", 3, "noise must be a name, got 3. Use "),
         ("sigma_max", 0.0, "sigma_max must be a positive number, got 0.0"),
         ("sigma_max", math.inf, "sigma_max must be a positive number, got inf"),
         ("sigma_min", math.nan, "sigma_min must be a positive number, got nan"),

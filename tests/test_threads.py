@@ -23,6 +23,7 @@ from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.evidence import model, smc
 from pmsr.evidence.evidence import compute_evidence
 from pmsr.evidence.posterior import draw_posterior
+from pmsr.evidence.problem import Problem
 from pmsr.result.doubts import ResultWarning, quietly, warn
 from pmsr.search.evolution import _Run, run_evolution
 from pmsr.search.progress import Display
@@ -91,10 +92,11 @@ def test_evidence_in_threads_is_that_of_a_serial_run_bit_for_bit():
 def test_posteriors_in_threads_are_those_of_a_serial_run_bit_for_bit():
     data = pmsr.data.make_data(*make_points(2000))
     equations = [Equation(text, data.names) for text in EQUATIONS[2:6]]
+    problem = Problem.of(data, QUICK)
 
     def sample(equation):
         seed = np.random.SeedSequence(1)
-        return bits(draw_posterior(equation, data, QUICK, seed, draws=200, chains=2))
+        return bits(draw_posterior(equation, problem, QUICK, seed, draws=200, chains=2))
 
     assert in_threads(sample, equations) == list(map(sample, equations))
 
@@ -173,13 +175,14 @@ def test_a_density_that_was_interrupted_is_not_used_again():
     template = model.make_template(1)
     line = Equation("c0*x", ["x"]).program
     data = pmsr.data.make_data([[1.0], [2.0]], [1.0, 2.0], names=["x"])
+    problem = Problem.of(data, QUICK)
     theta, sigma = np.ones((3, 1)), np.ones(3)
-    template.log_likelihood(line, data, theta, sigma)
+    template.log_likelihood(line, problem, theta, sigma)
     assert len(template._idle) == 1
     with pytest.raises(ValueError, match=r"shape|dimension"):
-        template.log_likelihood(line, data, theta, np.ones(2))
+        template.log_likelihood(line, problem, theta, np.ones(2))
     assert not template._idle
-    assert np.isfinite(template.log_likelihood(line, data, theta, sigma)).all()
+    assert np.isfinite(template.log_likelihood(line, problem, theta, sigma)).all()
 
 
 @pytest.mark.usefixtures("uncompiled")
@@ -370,7 +373,7 @@ def test_what_threads_may_call_leaves_the_filters_of_warnings_alone():
 @pytest.fixture
 def small_run():
     data = pmsr.data.make_data(*make_points(20))
-    return _Run(data, Search(operators=("+",)), QUICK, 0, 1)
+    return _Run(Problem.of(data, QUICK, None), Search(operators=("+",)), QUICK, 0, 1)
 
 
 def test_a_second_display_stays_silent(small_run, capsys):

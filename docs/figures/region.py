@@ -13,6 +13,7 @@ import pmsr
 import pmsr.settings
 from pmsr.data import make_data
 from pmsr.evidence.evidence import make_target
+from pmsr.evidence.problem import Problem
 from pmsr.evidence.smc import run_kernel
 from pmsr.experiments.exact import brute_force_log_q
 
@@ -23,7 +24,8 @@ def target_of(text, X, y):
     """Fit a law to the no-shelf data."""
     rng = np.random.default_rng(0)
     equation = pmsr.Equation(text, ["D"])
-    return make_target(equation.program, make_data(X, y), pmsr.Settings(), rng=rng)
+    problem = Problem.of(make_data(X, y), pmsr.Settings())
+    return make_target(equation.program, problem, 8, rng=rng)
 
 
 def at_radius(target, factor):

@@ -11,7 +11,6 @@ from unicodedata import lookup
 
 import sympy
 
-from pmsr.data import Data, make_data, make_data_for
 from pmsr.equation.algebra import (
     TooLarge,
     extent,
@@ -25,7 +24,6 @@ from pmsr.equation.canonical import Census, canonical_key
 from pmsr.equation.grammar import nesting, parse, quoted, write
 from pmsr.equation.lowering import lower
 from pmsr.equation.program import Program
-from pmsr.settings import Settings, check_settings
 from pmsr.threads import ONE_AT_A_TIME
 
 # Any: SymPy's constructors are untyped; every Any below is a SymPy expression.
@@ -376,19 +374,3 @@ def latex_name(name: str) -> str:
         escaped = subscript.translate(_LATEX_ESCAPES)
         subscript = rf"\mathrm{{{escaped}}}" if len(subscript) > 1 else escaped
     return f"{word}_{{{subscript}}}" if subscript else word
-
-
-def read_problem(
-    equation: Equation | str, X: Any, y: Any, settings: Settings | None = None
-) -> tuple[Equation, Data, Settings]:
-    """Check what a user hands over: an equation or its text, the data, and options or None.
-
-    Examples
-    --------
-    >>> read_problem("c0*x0", [1.0, 2.0], [2.0, 4.5])[0]
-    Equation('c0*x0', variables=['x0'])
-    """
-    settings = check_settings(settings, Settings())
-    if not isinstance(equation, Equation):
-        equation = Equation(equation, make_data(X, y).names)
-    return equation, make_data_for(equation.variables, X, y), settings

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from pmsr.equation.kernels import kernel_sums
 from pmsr.evidence.multistart import FitError, natural_scales
+from pmsr.evidence.noise import ConditionalLaw
 from pmsr.evidence.proposal import Chart, Draws, Evaluate, Target
 from pmsr.evidence.surface import Look, Surface
 
 Floats = NDArray[np.float64]
 
-N_GRID = 4096  # cells of the histogram of log v
-FLOOR = 1e-6  # of the histogram's mass, spread evenly: no cell is impossible
 WIDEST = 2.0  # width of a chart, in units of asinh(eta / scale)
 BROAD = 2.5  # width of the part that knows nothing
 SHARE_BROAD = 0.1
@@ -30,49 +29,6 @@ LEAST_LENGTH = 1e-6  # of a singular direction at a minimum
 WIDE = 300.0  # beyond, sinh is out of range
 LEAST_TRIED = 250  # draws that look for charts
 ANCHORS = 16  # charts for each temperature and curved parameter
-
-
-class ScaleLaw:
-    r"""Distribution of log sigma given the squared error: :math:`e^{a u - b e^{-2u}}`, truncated.
-
-    In :math:`\log v = \log b - 2u` it is one law for all b, so that one histogram serves all
-    draws; b enters by the bounds only. The density is that of the histogram.
-    """
-
-    def __init__(self, a: float, log_b_range: tuple[float, float], bounds: Floats) -> None:
-        self.a, self.bounds = a, bounds
-        low, high = log_b_range[0] - 2.0 * bounds[1], log_b_range[1] - 2.0 * bounds[0]
-        self.edges = np.linspace(low, high, N_GRID + 1)
-        middle = 0.5 * (self.edges[1:] + self.edges[:-1])
-        with np.errstate(over="ignore"):
-            log_density = -0.5 * a * middle - np.exp(middle)
-        weight = np.exp(log_density - log_density.max())
-        weight = weight / weight.sum() + FLOOR / N_GRID
-        self.cumulative = np.concatenate([[0.0], np.cumsum(weight)])
-        self.log_density = np.log(weight / (self.edges[1] - self.edges[0]))
-
-    def _ends(self, log_b: Floats) -> tuple[Floats, Floats]:
-        ends = log_b[:, None] - 2.0 * self.bounds[::-1]
-        low, high = np.interp(ends, self.edges, self.cumulative).T
-        return low, high
-
-    def draw(self, log_b: Floats, rng: np.random.Generator) -> Floats:
-        """Draw log sigma for each b."""
-        low, high = self._ends(log_b)
-        places = low + (high - low) * rng.random(len(log_b))
-        log_v = np.interp(places, self.cumulative, self.edges)
-        return np.clip(0.5 * (log_b - log_v), *self.bounds)
-
-    def log_pdf(self, log_sigma: Floats, log_b: Floats) -> Floats:
-        """Log density of log sigma given b; -inf outside of its bounds."""
-        low, high = self._ends(log_b)
-        log_v = log_b - 2.0 * log_sigma
-        width = self.edges[1] - self.edges[0]
-        cell = np.clip(((log_v - self.edges[0]) / width), 0, N_GRID - 1).astype(np.int64)
-        inside = (log_sigma >= self.bounds[0]) & (log_sigma <= self.bounds[1])
-        # Two for d log v = -2 du.
-        value = self.log_density[cell] + log(2.0) - np.log(high - low)
-        return np.where(inside, value, -np.inf)
 
 
 class Charts(NamedTuple):
@@ -105,7 +61,7 @@ class SurfaceTarget(Target):
     @cached_property
     def surface(self) -> Surface:
         """The surface around the minima."""
-        return Surface.of(self.fit.program, self.data).around(self.fit.minima)
+        return Surface.of(self.white_program, self.problem.white).around(self.fit.minima)
 
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
@@ -121,7 +77,7 @@ class SurfaceTarget(Target):
     @cached_property
     def scale(self) -> Floats:
         """Natural scales of the curved parameters."""
-        scales = natural_scales(self.fit.program, self.data)
+        scales = natural_scales(self.white_program, self.problem.white)
         return scales[self.surface.order[self.surface.n_affine :]]
 
     def check_range(self) -> None:
@@ -163,13 +119,11 @@ class SurfaceTarget(Target):
         """Log prior and log likelihood of a batch, from sums over the rows."""
         look = self.surface.look(theta) if look is None else look
         low, high = np.log(self.sigma_bounds)
-        n = len(self.data.y)
         with np.errstate(all="ignore"):
             allowed = look.allowed & (look.square <= self.radius**2)
             allowed &= np.isfinite(look.log_volume) & (log_sigma >= low) & (log_sigma <= high)
             log_prior = (1 - self.sigma_power) * log_sigma + look.log_volume
-            log_likelihood = -0.5 * n * log(2.0 * pi) - n * log_sigma
-            log_likelihood -= 0.5 * look.sse * np.exp(-2.0 * log_sigma)
+            log_likelihood = self.problem.log_likelihood(look.sse, log_sigma)
         return np.where(allowed, log_prior, -np.inf), np.where(allowed, log_likelihood, -np.inf)
 
     def propose(self, n_draws: int, *, rng: np.random.Generator) -> "Atlas":
@@ -209,7 +163,7 @@ class Atlas:
     target: SurfaceTarget
     phis: tuple[float, ...]
     charts: Charts
-    laws: tuple[ScaleLaw, ...]
+    laws: tuple[ConditionalLaw, ...]
 
     @classmethod
     def around(cls, target: SurfaceTarget, phis: tuple[float, ...]) -> "Atlas":
@@ -240,11 +194,7 @@ class Atlas:
             np.arange(len(phis)),
         )
         laws = tuple(
-            ScaleLaw(
-                surface.n_affine + 1 - target.sigma_power - phi * n,
-                target.log_b_range(phi),
-                np.log(target.sigma_bounds),
-            )
+            target.problem.scale.conditional(surface.n_affine, n, phi, target.log_b_range(phi))
             for phi in phis
         )
         return cls(target, phis, charts.join(broad, 3 * SHARE_BROAD), laws)
@@ -373,13 +323,9 @@ class Atlas:
 
     def at(self, phi: float) -> "Atlas":
         """Return the same charts with the rest conditioned at one temperature."""
-        law = ScaleLaw(
-            self.target.surface.n_affine
-            + 1
-            - self.target.sigma_power
-            - phi * len(self.target.data.y),
-            self.target.log_b_range(phi),
-            np.log(self.target.sigma_bounds),
+        target = self.target
+        law = target.problem.scale.conditional(
+            target.surface.n_affine, len(target.data.y), phi, target.log_b_range(phi)
         )
         last = self.charts.group == self.charts.group.max()
         shares = self.charts.shares[last] / self.charts.shares[last].sum()

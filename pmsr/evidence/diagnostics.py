@@ -71,7 +71,8 @@ def summarise_parameters(posterior: Any, *, level: float = 0.95) -> pd.DataFrame
     names = json.loads(group.attrs["parameters"])
     theta_map = dict(zip(names, json.loads(group.attrs["theta_map"]), strict=False))
     rows = {}
-    for name in (*names, "sigma"):
+    # Where errors are known, sigma is not a parameter.
+    for name in (*names, *(["sigma"] if "sigma" in group else [])):
         draws = np.asarray(group[name], dtype=np.float64)
         low, high = np.quantile(draws, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
         ess, r_hat = (np.nan, np.nan) if name in held else _convergence(draws)

@@ -3,19 +3,18 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import simpson
 
-from pmsr.data import Data
-from pmsr.equation.expression import Equation, read_problem
+from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.atlas import SurfaceTarget
 from pmsr.evidence.multistart import Fit, FitError, add_images, fit, fit_once
-from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_kernel, log_sum_exp, narrow
+from pmsr.evidence.problem import Problem, read_problem
+from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_sum_exp
 from pmsr.evidence.smc import MIN_ESS, FractionalKernel, run_kernel
 from pmsr.evidence.surface import Surface
 from pmsr.settings import RandomSeed, Settings
@@ -121,8 +120,8 @@ def compute_evidence(
     >>> evidence.theta.round(2), round(evidence.rmse, 1)
     (array([47.09]), 13.8)
     """
-    equation, data, settings = read_problem(equation, X, y, settings)
-    return weigh(equation.program, data, settings, seed_for(equation.key, random_seed))
+    equation, problem, settings = read_problem(equation, X, y, settings)
+    return weigh(equation.program, problem, settings, seed_for(equation.key, random_seed))
 
 
 def fit_equation(
@@ -152,13 +151,13 @@ def fit_equation(
     >>> fit_equation("c0*sqrt(H)", *load_galileo("shelf"), random_seed=0).fit.theta.round(2)
     array([47.09])
     """
-    equation, data, settings = read_problem(equation, X, y, settings)
+    equation, problem, settings = read_problem(equation, X, y, settings)
     if not equation.parameters:
         raise ValueError(f"{equation.text!r} has no parameters to fit.")
     rng = np.random.Generator(np.random.PCG64(seed_for(equation.key, random_seed)))
     try:
         with one_blas_thread():
-            return make_target(equation.program, data, settings, rng=rng)
+            return make_target(equation.program, problem, settings.n_multistarts, rng=rng)
     except FitError as error:
         raise ValueError(f"{equation.text!r} cannot be fitted: {error}.") from error
 
@@ -188,7 +187,7 @@ def seed_for(key: str, random_seed: RandomSeed) -> np.random.SeedSequence:
 
 def weigh(
     program: Program,
-    data: Data,
+    problem: Problem,
     settings: Settings,
     seed: np.random.SeedSequence,
     *,
@@ -196,19 +195,18 @@ def weigh(
 ) -> Evidence:
     """Compute the evidence of a program: what the search calls, thousands of times.
 
+    Of the settings, only the sizes of samples matter: what is integrated is the problem's.
     Where `linear_log_q` is below the floor, or hopeless, a search is content with it; its standard
     error is then 1.
     """
     p = program.n_parameters
-    bounds = settings.sigma_bounds(data.y)
-    gamma = settings.resolve_gamma(len(data.y), p)
-    nothing = np.full(p, np.nan)
+    gamma, bounds, nothing = problem.gamma, problem.sigma_bounds, np.full(p, np.nan)
     failed = Evidence(-np.inf, 0.0, np.nan, np.nan, gamma, bounds, p, 0, nothing, np.inf, 0.0)
     with one_blas_thread(), np.errstate(all="ignore"):
         if p == 0:
-            return _weigh_constant(program, data, settings, failed)
+            return _weigh_constant(program, problem, failed)
         try:
-            return _weigh_fitted(program, data, settings, seed, failed, floor)
+            return _weigh_fitted(program, problem, settings, seed, failed, floor)
         except (FitError, FloatingPointError) as error:
             return replace(failed, failure=str(error))
         except np.linalg.LinAlgError:
@@ -216,7 +214,7 @@ def weigh(
 
 
 def fit_rmse(
-    program: Program, data: Data, settings: Settings, seed: np.random.SeedSequence
+    program: Program, problem: Problem, settings: Settings, seed: np.random.SeedSequence
 ) -> Evidence:
     """Fit a program without weighing it: the conventional search's half of `weigh`.
 
@@ -225,8 +223,8 @@ def fit_rmse(
     Evidence
         Only ``theta``, ``rmse`` and ``failure`` mean anything; ``log_q`` is NaN.
     """
-    p = program.n_parameters
-    gamma, bounds = np.nan, settings.sigma_bounds(data.y)
+    p, data = program.n_parameters, problem.data
+    gamma, bounds = np.nan, problem.sigma_bounds
     failed = Evidence(
         np.nan, 0.0, np.nan, np.nan, gamma, bounds, p, 0, np.full(p, np.nan), np.inf, 0.0
     )
@@ -240,60 +238,58 @@ def fit_rmse(
         try:
             rng = np.random.Generator(np.random.PCG64(seed))
             if settings.thorough:
-                found = fit(program, data, settings.n_multistarts, rng=rng)
+                found = fit(program, problem, settings.n_multistarts, rng=rng)
                 theta, sse = found.theta, found.minima[0].sse
             else:
-                best = fit_once(program, data, settings.n_multistarts, rng=rng)
+                best = fit_once(program, problem, settings.n_multistarts, rng=rng)
                 theta, sse = best.theta, best.sse
         except FitError as error:
             return replace(failed, failure=str(error))
         except np.linalg.LinAlgError:
             return replace(failed, failure="singular covariance")
-    return replace(failed, rmse=float(np.sqrt(sse / len(data.y))), theta=theta)
+    return replace(failed, rmse=problem.rmse(program, theta, sse), theta=theta)
 
 
 def make_target(
-    program: Program, data: Data, settings: Settings, *, rng: np.random.Generator
+    program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Target:
     """Fit an equation and set up the density to integrate."""
-    gamma = settings.resolve_gamma(len(data.y), program.n_parameters)
-    common = (data, gamma, settings.sigma_bounds(data.y), settings.sigma_power)
     is_linear = len(program.affine) == program.n_parameters
-    if settings.parameter_prior == "flat" or is_linear:
+    if problem.parameter_prior == "flat" or is_linear:
         # Where f is linear in theta, the volume of the surface is the same everywhere.
-        target = Target(fit(program, data, settings.n_multistarts, rng=rng), *common)
+        target = Target(fit(program, problem, n_multistarts, rng=rng), problem)
     else:
-        target = SurfaceTarget(_fit_surface(program, data, settings, gamma, rng=rng), *common)
+        target = SurfaceTarget(_fit_surface(program, problem, n_multistarts, rng=rng), problem)
     target.check_range()
     return target
 
 
 def _fit_surface(
-    program: Program, data: Data, settings: Settings, gamma: float, *, rng: np.random.Generator
+    program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Fit:
     """Find the minima on the surface of predictions, with all their images."""
+    white = problem.white
     found = fit(
         program,
-        data,
-        settings.n_multistarts,
+        problem,
+        n_multistarts,
         rng=rng,
         generic=True,
-        rule=lambda one: Surface.of(one, data).obeys,
+        rule=lambda one: Surface.of(one, white).obeys,
     )
-    surface = Surface.of(found.program, data)
+    surface = Surface.of(problem.whiten(found.program), white)
     best = replace(found.minima[0], theta=surface.wrap(found.minima[0].theta))
-    floor = len(data.y) * settings.sigma_bounds(data.y)[0] ** 2
-    worst = (best.sse + floor) * np.exp(2.0 * NEGLIGIBLE / (gamma * len(data.y)))
+    worst = problem.scale.largest_square(len(white.y), best.sse, NEGLIGIBLE / problem.gamma)
     surface = surface.around([best])
     others = [m for m in found.minima[1:] if m.sse <= worst and surface.obeys(m.theta[None, :])[0]]
     shifts = [shift for watched in surface.watched for shift in watched.shifts]
     found = replace(found, minima=(best, *others))
-    return add_images(found, data, shifts, surface.obeys, float(worst))
+    return add_images(found, problem, shifts, surface.obeys, worst)
 
 
 def _weigh_fitted(
     program: Program,
-    data: Data,
+    problem: Problem,
     settings: Settings,
     seed: np.random.SeedSequence,
     failed: Evidence,
@@ -302,11 +298,11 @@ def _weigh_fitted(
     rng_fit, *rngs = (
         np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(1 + settings.n_replicates)
     )
-    target = make_target(program, data, settings, rng=rng_fit)
+    target = make_target(program, problem, settings.n_multistarts, rng=rng_fit)
     fitted = _with_fit(failed, target)
     if not settings.thorough:
         log_q = linear_log_q(target)
-        if log_q < max(floor, constant_log_q(data.y.tobytes(), settings) - HOPELESS):
+        if log_q < max(floor, problem.constant_log_q - HOPELESS):
             sensitivity = linear_log_q(target.halved) - log_q
             return replace(fitted, log_q=log_q, log_q_se=1.0, prior_sensitivity=sensitivity)
 
@@ -326,11 +322,11 @@ def _weigh_fitted(
     if len(program.affine) < program.n_parameters:
         for rng in rngs[1:]:
             with suppress(FitError, np.linalg.LinAlgError):
-                targets.append(make_target(program, data, settings, rng=rng))
+                targets.append(make_target(program, problem, settings.n_multistarts, rng=rng))
         target = min(targets, key=_least_error)
         fitted = _with_fit(failed, target)
     # Starts that missed the best minimum were too few, and say nothing of the others' region.
-    most = (1.0 + SAME_ERROR) * _least_error(target) + ROUNDING * float(np.sum(data.y**2))
+    most = (1.0 + SAME_ERROR) * _least_error(target) + ROUNDING * float(np.sum(problem.white.y**2))
     found_by = [one for one in targets if _least_error(one) <= most]
     is_lucky = len(found_by) == 1 < len(targets)
     by_region: list[list[FractionalKernel]] = [[] for _ in found_by]
@@ -399,7 +395,9 @@ def _with_fit(evidence: Evidence, target: Target) -> Evidence:
         evidence,
         rank=len(target.fit.free),
         theta=target.fit.theta,
-        rmse=float(np.sqrt(_least_error(target) / len(target.data.y))),
+        rmse=target.problem.rmse(
+            target.fit.program, target.fit.minima[0].theta, _least_error(target)
+        ),
     )
 
 
@@ -409,29 +407,16 @@ def linear_log_q(target: Target) -> float:
     Its integral over theta is known, so that only that over log sigma remains; for most equations
     of a search it is within a nat of the truth.
     """
-    n, chart, gamma = len(target.data.y), target.charts[0], target.gamma
+    problem, chart, gamma = target.problem, target.charts[0], target.gamma
+    n = len(problem.data.y)
     masses = [target.log_sigma(chart, phi).log_mass for phi in (1.0, gamma)]
     return float(
         masses[0]
         - masses[1]
         + 0.5 * len(chart.theta) * np.log(gamma)
         - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
+        + (1.0 - gamma) * problem.log_weight
     )
-
-
-@lru_cache(maxsize=8)
-def constant_log_q(y_bytes: bytes, settings: Settings) -> float:
-    """Return `linear_log_q` of the equation c0, exact; the same for all equations of a search."""
-    y = np.frombuffer(y_bytes)
-    n, gamma = len(y), settings.resolve_gamma(len(y), 1)
-    sse = float(np.var(y) * n)
-    low, high = np.log(settings.sigma_bounds(y))
-    integrals = [
-        log_sigma_integral(2 - settings.sigma_power - phi * n, phi * sse / 2.0, low, high)
-        for phi in (1.0, gamma)
-    ]
-    constant = 0.5 * np.log(gamma) - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
-    return float(integrals[0] - integrals[1] + constant)
 
 
 def _pool(by_region: Sequence[Sequence[FractionalKernel]]) -> tuple[float, float, float, float]:
@@ -458,30 +443,26 @@ def _pool(by_region: Sequence[Sequence[FractionalKernel]]) -> tuple[float, float
     return log_z_gamma, log_z_gamma + log_q, log_q, float(np.sqrt(variance))
 
 
-def _weigh_constant(program: Program, data: Data, settings: Settings, failed: Evidence) -> Evidence:
+def _weigh_constant(program: Program, problem: Problem, failed: Evidence) -> Evidence:
     """Integrate over sigma alone: an equation without parameters."""
-    values = evaluate(program, np.empty((1, 0)), data.X)[0]
-    sse = float(np.sum((data.y - values) ** 2))
-    n, k, gamma = len(data.y), settings.sigma_power, failed.gamma
-    low, high = np.log(failed.sigma_bounds)
-    half = high - np.log(2.0)
-    half = half if half > low else high  # as in `Target.halved`
-    if not np.isfinite(sse * np.exp(-2.0 * half)):
+    values = evaluate(problem.whiten(program), np.empty((1, 0)), problem.white.X)[0]
+    square = float(np.sum((problem.white.y - values) ** 2))
+    n, gamma, half = len(problem.data.y), problem.gamma, problem.halved
+    if not np.isfinite(square * np.exp(-2.0 * np.log(half.sigma_bounds[1]))):
         return replace(failed, failure=_without_error(values))
 
-    def log_z(phi: float, high: float) -> float:
-        return log_sigma_integral(1 - k - phi * n, phi * sse / 2.0, low, high) - (
-            phi * n / 2.0
-        ) * np.log(2.0 * np.pi)
+    def log_z(phi: float, one: Problem) -> float:
+        integral = one.scale.log_integral(0, n, square, phi)
+        return integral - (phi * n / 2.0) * np.log(2.0 * np.pi) + phi * one.log_weight
 
-    log_q = log_z(1.0, high) - log_z(gamma, high)
+    log_q = log_z(1.0, problem) - log_z(gamma, problem)
     return replace(
         failed,
         log_q=log_q,
-        log_z_gamma=log_z(gamma, high),
-        log_z=log_z(1.0, high),
+        log_z_gamma=log_z(gamma, problem),
+        log_z=log_z(1.0, problem),
         theta=np.empty(0),
-        rmse=float(np.sqrt(sse / n)),
+        rmse=problem.rmse(program, np.empty(0), square),
         prior_sensitivity=log_z(1.0, half) - log_z(gamma, half) - log_q,
     )
 
@@ -491,18 +472,3 @@ def _without_error(values: Floats) -> str:
     if np.isfinite(values).all():
         return "too far from the data: its log likelihood is beyond all numbers"
     return "never finite: the equation is not finite on the data"
-
-
-def log_sigma_integral(a: float, b: float, low: float, high: float) -> float:
-    r"""Return :math:`\log \int e^{a u - b e^{-2u}} du` between two bounds, by Simpson's rule.
-
-    Examples
-    --------
-    >>> round(log_sigma_integral(1.0, 0.0, -1.0, 1.0), 8) == round(float(np.log(2 * np.sinh(1))), 8)
-    True
-    """
-    low, mode, high = narrow(a, b, np.array([low, high]))
-    top = float(log_kernel(a, b, np.array(mode)))
-    pieces = [np.linspace(low, mode, 2001), np.linspace(mode, high, 2001)]
-    integrals = [simpson(np.exp(log_kernel(a, b, u) - top), x=u) for u in pieces if u[-1] > u[0]]
-    return top + float(np.log(sum(integrals)))

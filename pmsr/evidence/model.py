@@ -12,11 +12,12 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.replace import clone_replace, vectorize_graph
 from sympytensor.pytensor import PytensorPrinter
 
-from pmsr.data import Data
-from pmsr.equation.expression import Equation, read_problem
+from pmsr.equation.expression import Equation
 from pmsr.equation.operators import OPERATORS
 from pmsr.equation.program import EvaluateProgram, Program
 from pmsr.evidence.multistart import Region
+from pmsr.evidence.noise import GAUSSIAN, Columns, Noise
+from pmsr.evidence.problem import Problem, read_problem
 from pmsr.limits import check_time
 from pmsr.settings import Settings
 from pmsr.threads import ONE_AT_A_TIME
@@ -51,7 +52,8 @@ def build_model(
         The prior of sigma and its bounds.
     region
         Where theta is flat, from ``pmsr.fit_equation(equation, X, y).region``. Without it the
-        posterior of most non-linear equations is improper, and a sampler wanders off.
+        posterior of most non-linear equations is improper, and a sampler wanders off. Parameters
+        that the data do not determine are held at the best fit, as in the evidence.
 
     Returns
     -------
@@ -65,7 +67,13 @@ def build_model(
     >>> [variable.name for variable in model.free_RVs]
     ['c0', 'sigma']
     """
-    equation, data, settings = read_problem(equation, X, y, settings)
+    equation, problem, _ = read_problem(equation, X, y, settings)
+    return make_model(equation, problem, region)
+
+
+def make_model(equation: Equation, problem: Problem, region: Region | None = None) -> pm.Model:
+    """Make the model that `build_model` describes."""
+    data = problem.data
     reserved = {"sigma", "y", "X", "y_observed", "mu"}
     clash = next((name for name in equation.parameters if name in reserved), None)
     if clash is not None:
@@ -75,15 +83,24 @@ def build_model(
         )
     with ONE_AT_A_TIME, pm.Model() as model:
         inputs = pm.Data("X", data.X)
-        starts = dict(zip(equation.parameters, region.centres[0], strict=True)) if region else {}
-        theta = [pm.Flat(name, initval=starts.get(name)) for name in equation.parameters]
+        held = {} if region is None else region.held()
+        names = [name for k, name in enumerate(equation.parameters) if k not in held]
+        starts = dict(zip(names, region.centres[0], strict=True)) if region else {}
+        theta = [pm.Flat(name, initval=starts.get(name)) for name in names]
         tensors = {name: inputs[:, column] for column, name in enumerate(equation.variables)}
-        tensors |= dict(zip(equation.parameters, theta, strict=True))
+        tensors |= dict(zip(names, theta, strict=True))
+        for place, number in held.items():
+            name = equation.parameters[place]
+            tensors[name] = pm.Deterministic(name, pt.constant(number, dtype="float64"))
         value = _SymbolPrinter(tensors).doprint(equation.expression)
         value = pt.as_tensor(value, dtype="float64")
         mu = pm.Deterministic("mu", pt.broadcast_to(value, inputs.shape[:1]))
         y_observed = pm.Data("y_observed", data.y)
-        _add_noise(mu, y_observed, settings.sigma_bounds(data.y), settings.sigma_power)
+        columns = {name: pm.Data(name, values) for name, values in problem.columns.items()}
+        sigma = None
+        if problem.scale.is_free:
+            sigma = _add_sigma(problem.sigma_bounds, problem.sigma_power)
+        problem.noise.observe(mu, sigma, y_observed, columns)
         if region is not None:
             steps = [pt.stack(theta) - centre for centre in region.centres]
             squares = [
@@ -114,18 +131,16 @@ class _SymbolPrinter(PytensorPrinter):
     _print_AppliedUndef = _print_Function
 
 
-def _add_noise(mu: Any, y: Any, sigma_bounds: Any, sigma_power: int, **options: Any) -> None:
-    """Add the prior of sigma and the Gaussian noise of Eq. (2) to the model in context."""
+def _add_sigma(sigma_bounds: Any, sigma_power: int, **options: Any) -> Any:
+    """Add sigma with its prior to the model in context."""
     low, high = sigma_bounds
     if sigma_power == 0:
-        sigma = pm.Uniform("sigma", low, high, **options)
-    else:
-        # Not a Potential: PyMC counts those to the likelihood, and would temper them.
-        interval = pm.distributions.transforms.Interval(low, high)
-        sigma = pm.CustomDist(
-            "sigma", low, high, logp=_log_flat, random=_draw_log_flat, default_transform=interval
-        )
-    pm.Normal("y", mu, sigma, observed=y)
+        return pm.Uniform("sigma", low, high, **options)
+    # Not a Potential: PyMC counts those to the likelihood, and would temper them.
+    interval = pm.distributions.transforms.Interval(low, high)
+    return pm.CustomDist(
+        "sigma", low, high, logp=_log_flat, random=_draw_log_flat, default_transform=interval
+    )
 
 
 def _log_flat(sigma: Any, low: Any, high: Any) -> Any:
@@ -140,7 +155,7 @@ def _draw_log_flat(low: Any, high: Any, rng: np.random.Generator, size: Any) -> 
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """One compiled density for every equation with the same number of parameters.
+    """One compiled density for every equation with the same noise and number of parameters.
 
     Parameters
     ----------
@@ -156,24 +171,28 @@ class Template:
     compiled: Any
     _idle: list[Any] = field(default_factory=list)
 
-    def log_likelihood(self, program: Program, data: Data, theta: Floats, sigma: Floats) -> Floats:
+    def log_likelihood(
+        self, program: Program, problem: Problem, theta: Floats, sigma: Floats
+    ) -> Floats:
         r"""Return :math:`\log L(\theta, \sigma)` of many particles; -inf where f is not finite.
 
         Parameters
         ----------
-        program, data
+        program, problem
             The equation and the observations.
         theta, sigma
             Particles, of shapes (n, p) and (n,).
         """
+        data = problem.data
         size = max(1, CHUNK // len(data.y))
-        table = (program.nodes, program.literals, data.X, data.y)
+        table = (program.nodes, program.literals, data.X, data.y, *problem.columns.values())
         function = self._take()
         parts = []
         for start in range(0, len(theta), size):
             check_time()
             chunk = slice(start, start + size)
-            parts.append(function(*table, theta[chunk], sigma[chunk]))
+            particles = (theta[chunk], sigma[chunk])[: 1 + problem.scale.is_free]
+            parts.append(function(*table, *particles))
         self._idle.append(function)  # unless it was interrupted
         log_likelihood: Floats = np.concatenate(parts)
         return np.where(np.isfinite(log_likelihood), log_likelihood, -np.inf)
@@ -187,41 +206,50 @@ class Template:
                 return self.compiled.copy()  # 1 ms
 
 
-_templates: dict[int, Template] = {}
+_templates: dict[tuple[str, tuple[str, ...], int], Template] = {}
 
 
-def make_template(n_parameters: int) -> Template:
+def make_template(
+    n_parameters: int, noise: Noise = GAUSSIAN, columns: Columns | None = None
+) -> Template:
     """Compile the density of equations with this many parameters: once a process, 0.2 s."""
-    if n_parameters not in _templates:
+    names = tuple(columns or ())
+    key = (noise.name, names, n_parameters)
+    if key not in _templates:
         with ONE_AT_A_TIME:
-            if n_parameters not in _templates:
-                _templates[n_parameters] = _compile_template(n_parameters)
-    return _templates[n_parameters]
+            if key not in _templates:
+                _templates[key] = _compile_template(n_parameters, noise, names)
+    return _templates[key]
 
 
-def _compile_template(n_parameters: int) -> Template:
+def _compile_template(n_parameters: int, noise: Noise, columns: tuple[str, ...]) -> Template:
     # Not part of a model whose context a user may have opened.
     with pm.Model(model=None) as model:
-        names = ("nodes", "literals", "X", "y_observed")
-        empty = (np.zeros((1, 3), "int32"), np.zeros(1), np.zeros((1, 1)), np.zeros(1))
+        names = ("nodes", "literals", "X", "y_observed", *columns)
+        empty = [np.zeros((1, 3), "int32"), np.zeros(1), np.zeros((1, 1)), np.zeros(1)]
+        empty += [np.ones(1)] * len(columns)
         inputs = [pm.Data(name, value) for name, value in zip(names, empty, strict=True)]
-        nodes, literals, X, y = inputs
+        nodes, literals, X, y, *others = inputs
         theta = pm.Flat("theta", shape=n_parameters)
         bounds = pm.Data("sigma_bounds", np.array([1.0, 2.0]))
         mu = EvaluateProgram()(nodes, literals, theta, X)
         # No transform: the particles of SMC are the values of sigma itself.
-        _add_noise(mu, y, (bounds[0], bounds[1]), 0, default_transform=None)
+        sigma_rv = None
+        if noise.has_sigma:
+            sigma_rv = _add_sigma((bounds[0], bounds[1]), 0, default_transform=None)
+        noise.observe(mu, sigma_rv, y, dict(zip(columns, others, strict=True)))
 
     # With an unspecified second dimension p = 1 would not broadcast.
     particles = pt.tensor("theta", dtype="float64", shape=(None, n_parameters))
     sigma = pt.vector("sigma", dtype="float64")
-    values = dict(zip(model.value_vars, (particles, sigma), strict=True))
+    arguments = [particles, sigma][: 1 + noise.has_sigma]
+    values = dict(zip(model.value_vars, arguments, strict=True))
     density = vectorize_graph(model.datalogp, values)
     free = [variable.type() for variable in inputs]
     density = clone_replace(density, dict(zip(inputs, free, strict=True)))
     # The work is in the Op. Python's linker needs no C compiler and a tenth of the others' time
     # to compile; fused loops would be slow in it.
     mode = Mode(linker="py", optimizer="fast_run").excluding("fusion")
-    compiled = pytensor.function([*free, particles, sigma], density, mode=mode)
+    compiled = pytensor.function([*free, *arguments], density, mode=mode)
     compiled.trust_input = True
     return Template(model, compiled)

@@ -14,6 +14,7 @@ from pmsr.data import Data
 from pmsr.equation.kernels import affine_normal, run_compiled
 from pmsr.equation.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
 from pmsr.equation.program import Program, evaluate, evaluate_jacobian, parameter_free_values
+from pmsr.evidence.problem import Problem
 from pmsr.limits import check_time
 from pmsr.magnitude import column_lengths, length
 
@@ -50,9 +51,9 @@ class Minimum:
     theta
         Where it is, :math:`\theta^*`, of shape (p,).
     sse
-        Sum of squared errors there.
+        Sum of squares of the weighed residuals there.
     jacobian
-        :math:`\chi` of Eq. (8) there, of shape (N, p).
+        :math:`\chi` of Eq. (8) there, weighed too, of shape (N, p).
     converged
         Whether the optimisation ended by itself; if not, this is a place on the way.
     """
@@ -107,11 +108,24 @@ class Region:
         For each, a square matrix W with :math:`\|W v\| = \|\chi v\|`.
     radius
         R.
+    free
+        Places in the equation's parameters of those that the data determine; the centres have
+        only these. None for all.
+    theta
+        The best minimum in all parameters: the others are held at its values.
     """
 
     centres: tuple[Floats, ...]
     whitens: tuple[Floats, ...]
     radius: float
+    free: tuple[int, ...] | None = None
+    theta: Floats | None = None
+
+    def held(self) -> dict[int, float]:
+        """Return the parameters that are held, by place, with their values."""
+        if self.free is None or self.theta is None:
+            return {}
+        return {k: float(one) for k, one in enumerate(self.theta) if k not in self.free}
 
     def squares(self, theta: Floats) -> list[Floats]:
         r"""Return :math:`\|\chi (\theta - \theta^*)\|^2` for a batch, from each minimum."""
@@ -129,7 +143,7 @@ Rule: TypeAlias = Callable[[Floats], NDArray[np.bool_]]
 
 def fit(
     program: Program,
-    data: Data,
+    problem: Problem,
     n_multistarts: int,
     *,
     rng: np.random.Generator,
@@ -142,8 +156,8 @@ def fit(
     ----------
     program
         An equation with at least one parameter.
-    data
-        The observations.
+    problem
+        The observations, and how their residuals are weighed.
     n_multistarts
         Number of local optimisations.
     rng
@@ -152,7 +166,7 @@ def fit(
         Whether the rank is that of the law, next to the best minimum, and not that at it: where
         ``c0**2`` fits a negative number the fit is singular and the law is not.
     rule
-        What the prior allows, for a program; minima that break it are left out.
+        What the prior allows, for a weighed program; minima that break it are left out.
 
     Raises
     ------
@@ -170,26 +184,28 @@ def fit(
             return minima
         return tuple(m for m in minima if len(_identifiable(one, m.jacobian)) == len(free))
 
+    data, white = problem.white, problem.whiten(program)
     with np.errstate(all="ignore"):
-        allowed = None if rule is None else rule(program)
-        minima = _find_minima(program, data, n_multistarts, rng=rng, rule=allowed)
+        allowed = None if rule is None else rule(white)
+        minima = _find_minima(white, data, n_multistarts, rng=rng, rule=allowed)
         theta = minima[0].theta
-        free = _identifiable(program, minima[0].jacobian)
+        free = _identifiable(white, minima[0].jacobian)
         if generic and len(free) < program.n_parameters:
-            free = max([free, *_identifiable_around(program, data, theta, rng=rng)], key=len)
+            free = max([free, *_identifiable_around(white, data, theta, rng=rng)], key=len)
         if len(free) == 0:
             raise FitError("no identifiable direction: no parameter changes the predictions")
         if len(free) == program.n_parameters:
-            minima = keep_full_rank(program, minima)
+            minima = keep_full_rank(white, minima)
             return Fit(program, minima, tuple(range(program.n_parameters)), theta)
         frozen = {k: float(theta[k]) for k in range(len(theta)) if k not in free}
         reduced = program.freeze(frozen)
+        white = problem.whiten(reduced)
         starts = np.array([minimum.theta[list(free)] for minimum in minima])
-        allowed = None if rule is None else rule(reduced)
+        allowed = None if rule is None else rule(white)
         minima = _find_minima(
-            reduced, data, n_multistarts, rng=rng, extra_starts=starts, rule=allowed
+            white, data, n_multistarts, rng=rng, extra_starts=starts, rule=allowed
         )
-        minima = keep_full_rank(reduced, minima)
+        minima = keep_full_rank(white, minima)
         if not minima:
             raise FitError("no identifiable direction: the rank changes from place to place")
         best = theta.copy()
@@ -198,15 +214,16 @@ def fit(
 
 
 def fit_once(
-    program: Program, data: Data, n_multistarts: int, *, rng: np.random.Generator
+    program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Minimum:
     """Find the least error of an equation, as a conventional search does: no more than that.
 
     Other minima, redundant parameters and valleys in which a first optimisation gets stuck matter
     to the evidence only; leaving them alone takes a third of the time of `fit`.
     """
+    white = problem.whiten(program)
     with np.errstate(all="ignore"):
-        return _find_minima(program, data, n_multistarts, rng=rng, thorough=False)[0]
+        return _find_minima(white, problem.white, n_multistarts, rng=rng, thorough=False)[0]
 
 
 def _find_minima(
@@ -297,7 +314,7 @@ def _descend(
         starts,
         data.X,
         data.y,
-        1.0 / float(np.std(data.y)),
+        1.0 / data.spread,
         np.array(affine, dtype=np.int64),
         n_steps if len(affine) < program.n_parameters else 0,
         DESCENT_TOLERANCE,
@@ -368,7 +385,7 @@ def _levenberg_marquardt(
     program: Program, data: Data, start: Floats, thorough: bool
 ) -> tuple[Floats, bool]:
     """Minimise with SciPy's MINPACK; tell whether it converged."""
-    unit = 1.0 / float(np.std(data.y))
+    unit = 1.0 / data.spread
 
     def residuals(theta: Floats) -> Floats:
         check_time()
@@ -397,7 +414,7 @@ def _variable_projection(program: Program, data: Data, start: Floats) -> Floats:
     curved = [k for k in range(program.n_parameters) if k not in affine]
     if not affine or not curved:
         return start
-    unit = 1.0 / float(np.std(data.y))
+    unit = 1.0 / data.spread
     theta = start.copy()
     silent = np.zeros((1, len(affine)))
 
@@ -441,7 +458,7 @@ def _leastsq(
 
 def _bfgs(program: Program, data: Data, start: Floats, scales: Floats) -> tuple[Floats, bool]:
     """For fewer points than parameters, where Levenberg-Marquardt is not defined."""
-    unit = 1.0 / float(np.std(data.y))
+    unit = 1.0 / data.spread
 
     def loss(scaled: Floats) -> tuple[float, Floats]:
         check_time()
@@ -502,7 +519,9 @@ def _identifiable_around(
     ]
 
 
-def add_images(found: Fit, data: Data, shifts: Sequence[Floats], rule: Rule, worst: float) -> Fit:
+def add_images(
+    found: Fit, problem: Problem, shifts: Sequence[Floats], rule: Rule, worst: float
+) -> Fit:
     """Add to the minima those that the law's own symmetries make of them.
 
     Roots may change places, c0*sin(c1*x) may change two signs, and a phase may be shifted by half
@@ -513,8 +532,8 @@ def add_images(found: Fit, data: Data, shifts: Sequence[Floats], rule: Rule, wor
     ----------
     found
         The minima.
-    data
-        The observations.
+    problem
+        The observations, and how their residuals are weighed.
     shifts
         Steps that parameters may take, each of shape (p,): half periods of phases.
     rule
@@ -522,13 +541,14 @@ def add_images(found: Fit, data: Data, shifts: Sequence[Floats], rule: Rule, wor
     worst
         Largest squared error that matters.
     """
-    program, affine = found.program, list(found.program.affine)
+    data, program = problem.white, problem.whiten(found.program)
+    affine = list(program.affine)
     curved = [k for k in range(program.n_parameters) if k not in affine]
     q = len(curved)
     orders = list(permutations(range(q))) if q <= MAX_PERMUTED else [tuple(range(q))]
     signs = np.array(list(product((1.0, -1.0), repeat=q)) if q <= MAX_PERMUTED else [(1.0,) * q])
     steps = np.array([[0.0] * q, *(m * s[curved] for s in shifts for m in (-2, -1, 1, 2))])
-    unit = float(np.std(data.y))
+    unit = data.spread
     scales = natural_scales(program, data)[curved]
     copies, images = list(found.minima), list(found.images)
     for minimum in found.minima:

@@ -1,7 +1,6 @@
 """The posterior of one equation as ArviZ data."""
 
 import json
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +12,14 @@ import arviz as az
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.integrate import cumulative_trapezoid
 
 from pmsr.data import Data
-from pmsr.equation.expression import Equation, read_problem
+from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate, evaluate_jacobian
 from pmsr.evidence.evidence import make_target, seed_for, weigh
 from pmsr.evidence.multistart import Fit, FitError
-from pmsr.evidence.proposal import Target, log_kernel, narrow
+from pmsr.evidence.problem import Problem, read_problem
+from pmsr.evidence.proposal import Target
 from pmsr.evidence.smc import run_kernel
 from pmsr.limits import OutOfTime
 from pmsr.magnitude import column_lengths
@@ -36,7 +35,6 @@ DRAWS, CHAINS = 1000, 4  # unless somebody asks for others
 MIN_DRAWS = 100  # in a chain: the kernel wants as many effective particles
 OVERSAMPLING = 4  # points from the proposal for each draw, unless the settings ask for more
 MAX_POINTWISE = 60_000_000  # values in each pointwise group: together they take 1 GB
-N_SIGMA = 20_001  # grid points of log sigma, for equations without parameters
 _RESERVED = ("sigma", "chain", "draw")
 
 
@@ -110,15 +108,15 @@ def sample_posterior(
     >>> round(float(idata.posterior["c0"].mean()), 1)
     47.1
     """
-    equation, data, settings = read_problem(equation, X, y, settings)
+    equation, problem, settings = read_problem(equation, X, y, settings)
     if pointwise:
         size = _check_count("draws", draws, MIN_DRAWS) * _check_count("chains", chains, 1)
-        _check_pointwise(size, len(data.y))
+        _check_pointwise(size, len(problem.data.y))
     seed = seed_for(equation.key, random_seed)
-    sample = draw_posterior(equation, data, settings, seed, draws=draws, chains=chains)
+    sample = draw_posterior(equation, problem, settings, seed, draws=draws, chains=chains)
     for reason in sample.reasons:
         warnings.warn(reason, stacklevel=2)
-    return to_arviz(equation, data, settings, sample, seed if pointwise else None)
+    return to_arviz(equation, problem, sample, seed if pointwise else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +126,7 @@ class Draws:
     Parameters
     ----------
     theta, sigma
-        Of shapes (chains, draws, p) and (chains, draws).
+        Of shapes (chains, draws, p) and (chains, draws); sigma is 1 where it is not a parameter.
     theta_map
         The best minimum, of shape (p,).
     gamma
@@ -166,7 +164,7 @@ CHAIN_STATS = ("log_z_gamma", "log_z", "log_q")
 
 def draw_posterior(
     equation: Equation,
-    data: Data,
+    problem: Problem,
     settings: Settings,
     seed: np.random.SeedSequence,
     *,
@@ -187,8 +185,8 @@ def draw_posterior(
     with one_blas_thread(), np.errstate(all="ignore"):
         try:
             if equation.parameters:
-                return _sample(equation, data, settings, draws, rng_fit, rngs)
-            return _sample_constant(equation, data, settings, draws, rngs)
+                return _sample(equation, problem, settings, draws, rng_fit, rngs)
+            return _sample_constant(equation, problem, settings, draws, rngs)
         except (FitError, FloatingPointError, np.linalg.LinAlgError) as error:
             raise ValueError(
                 f"The equation {equation.text!r} has no posterior on these data: {error}."
@@ -248,16 +246,16 @@ def _join(
 
 def _sample(
     equation: Equation,
-    data: Data,
+    problem: Problem,
     settings: Settings,
     draws: int,
     rng_fit: np.random.Generator,
     rngs: Sequence[np.random.Generator],
 ) -> Draws:
-    target = make_target(equation.program, data, settings, rng=rng_fit)
+    target = make_target(equation.program, problem, settings.n_multistarts, rng=rng_fit)
     n_draws = max(settings.n_draws, OVERSAMPLING * draws)
     chains = [_run_chain(target, draws, n_draws, rng) for rng in rngs]
-    held, reasons = _describe_held(equation, target.fit, data)
+    held, reasons = _describe_held(equation, target.fit, problem.data)
     return _join(chains, target.fit.theta, target.gamma, held, reasons)
 
 
@@ -280,21 +278,17 @@ def _run_chain(target: Target, draws: int, n_draws: int, rng: np.random.Generato
 
 def _sample_constant(
     equation: Equation,
-    data: Data,
+    problem: Problem,
     settings: Settings,
     draws: int,
     rngs: Sequence[np.random.Generator],
 ) -> Draws:
     """Sample sigma alone, by the inverse of its distribution function."""
-    evidence = weigh(equation.program, data, settings, np.random.SeedSequence(0))
+    evidence = weigh(equation.program, problem, settings, np.random.SeedSequence(0))
     if evidence.failure is not None:
         raise FitError(evidence.failure)
-    a = 1 - settings.sigma_power - len(data.y)
-    b = 0.5 * len(data.y) * evidence.rmse**2
-    low, _, high = narrow(a, b, np.log(evidence.sigma_bounds))
-    u = np.linspace(low, high, N_SIGMA)
-    log_density = log_kernel(a, b, u)
-    cumulative = cumulative_trapezoid(np.exp(log_density - log_density.max()), u, initial=0)
+    values = evaluate(problem.whiten(equation.program), np.empty((1, 0)), problem.white.X)[0]
+    square = float(np.sum((problem.white.y - values) ** 2))
     stages = [
         {"beta": phi, "log_marginal_likelihood": log_z, "accept_rate": np.nan}
         for phi, log_z in ((evidence.gamma, evidence.log_z_gamma), (1.0, evidence.log_z))
@@ -302,7 +296,7 @@ def _sample_constant(
     chains = []
     for rng in rngs:
         strata = (rng.permutation(draws) + rng.random(draws)) / draws
-        sigma = np.exp(np.interp(strata * cumulative[-1], cumulative, u))
+        sigma = problem.scale.draw(len(values), square, strata)
         theta = np.empty((draws, 0))
         chains.append(_Chain(theta, sigma, stages, evidence.log_z_gamma, evidence.log_z))
     return _join(chains, np.empty(0), evidence.gamma, {}, [])
@@ -335,15 +329,14 @@ def _describe_held(equation: Equation, fit: Fit, data: Data) -> tuple[dict[str, 
 
 def to_arviz(
     equation: Equation,
-    data: Data,
-    settings: Settings,
+    problem: Problem,
     sample: Draws,
     seed: np.random.SeedSequence | None,
 ) -> "InferenceData | xr.DataTree":
     """Arrange draws as in `sample_posterior`; without a seed, without the pointwise groups."""
-    groups = _to_datasets(equation, data, settings, sample)
+    groups = _to_datasets(equation, problem, sample)
     if seed is not None:
-        groups |= _pointwise_groups(equation, data, sample, _child(seed, 1))
+        groups |= _pointwise_groups(equation, problem, sample, _child(seed, 1))
     # A DataTree since ArviZ 1.0, InferenceData before.
     if int(version("arviz").split(".")[0]) >= 1:
         return xr.DataTree.from_dict(groups)
@@ -351,12 +344,12 @@ def to_arviz(
     return inference_data(**groups)
 
 
-def _to_datasets(
-    equation: Equation, data: Data, settings: Settings, sample: Draws
-) -> dict[str, xr.Dataset]:
+def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[str, xr.Dataset]:
     """Arrange everything but the pointwise groups as xarray's datasets."""
+    data = problem.data
     draws = {name: sample.theta[:, :, place] for place, name in enumerate(equation.parameters)}
-    draws["sigma"] = sample.sigma
+    if problem.scale.is_free:
+        draws["sigma"] = sample.sigma
     # Lists as JSON: NetCDF turns a list of one name into a name, and knows no empty list.
     attrs = {
         "equation": equation.text,
@@ -366,8 +359,9 @@ def _to_datasets(
         "theta_map": json.dumps(sample.theta_map.tolist()),
         "held": json.dumps(sample.held),
         "gamma": sample.gamma,
-        "sigma_bounds": list(settings.sigma_bounds(data.y)),
-        "sigma_prior": settings.sigma_prior,
+        "noise": problem.noise.name,
+        "sigma_bounds": list(problem.sigma_bounds),
+        "sigma_prior": "log-flat" if problem.sigma_power else "flat",
         "inference_library": "pmsr",
         "inference_library_version": version("pmsr"),
         "pymc_version": version("pymc"),
@@ -389,21 +383,21 @@ def _to_datasets(
         "sample_stats": xr.Dataset(stats, coords={**chain_coords, "stage": np.arange(n_stages)}),
         "observed_data": xr.Dataset({"y": (("observation",), data.y)}, coords=observation),
         "constant_data": xr.Dataset(
-            {"X": (("observation", "column"), data.X)},
+            {"X": (("observation", "column"), data.X)}
+            | {name: (("observation",), values) for name, values in problem.columns.items()},
             coords={**observation, "column": list(data.names)},
         ),
     }
 
 
 def _pointwise_groups(
-    equation: Equation, data: Data, sample: Draws, rng: np.random.Generator
+    equation: Equation, problem: Problem, sample: Draws, rng: np.random.Generator
 ) -> dict[str, xr.Dataset]:
     """Draw new observations, and take the log density of the old ones, for every draw."""
+    data, noise, columns = problem.data, problem.noise, problem.columns
     mu, sigma = evaluate(equation.program, sample.flat_theta, data.X), sample.flat_sigma[:, None]
-    predictive = mu + sigma * rng.standard_normal(mu.shape)
-    log_likelihood = (
-        -0.5 * ((data.y - mu) / sigma) ** 2 - np.log(sigma) - 0.5 * math.log(2 * math.pi)
-    )
+    predictive = noise.draw(mu, sigma, columns, rng)
+    log_likelihood = noise.log_density(data.y, mu, sigma, columns)
     n_chains, n_draws = sample.sigma.shape
     coords = {
         "chain": np.arange(n_chains),

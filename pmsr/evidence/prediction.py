@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from pmsr.data import check_X
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, evaluate
+from pmsr.evidence.noise import GAUSSIAN, Noise, find_noise, weighted_mean
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.limits import check_time
 from pmsr.settings import RandomSeed, Settings
@@ -25,8 +25,6 @@ CHUNK = 2**18  # predictions at a time: 2 MB
 # Sums and differences of predictions beyond HUGE are out of range: they are divided by 2**ROOM.
 ROOM = 64
 HUGE = math.ldexp(1.0, 1023 - ROOM)
-N_NEWTON = 100  # steps; draws that differ by tens of orders of magnitude need other ones
-N_ORDERED = 66  # halvings of the order of all floating-point numbers
 _SUMMARY = ("mean", "std", "credible_low", "credible_high", "prediction_low", "prediction_high")
 
 
@@ -111,8 +109,10 @@ def predict(
             )
         posterior = equation_or_posterior
     equation, theta_map, theta, sigma = read_draws(posterior)
+    noise = read_noise(posterior)
     points = check_X(X_new, equation.variables)
-    summary, undefined = predict_mixture([Component(equation.program, theta, sigma, points)], level)
+    component = Component(equation.program, theta, sigma, points)
+    summary, undefined = predict_mixture([component], level, noise)
     table = pd.DataFrame(summary.T, columns=list(_SUMMARY))
     table.insert(2, "map", _finite(evaluate(equation.program, theta_map[None, :], points)[0]))
     if isinstance(X_new, pd.DataFrame | pd.Series):
@@ -145,7 +145,9 @@ class Component(NamedTuple):
     probability: float = 1.0
 
 
-def predict_mixture(components: Sequence[Component], level: float | None) -> tuple[Floats, Floats]:
+def predict_mixture(
+    components: Sequence[Component], level: float | None, noise: Noise = GAUSSIAN
+) -> tuple[Floats, Floats]:
     """Predict from the posteriors of one or several equations, mixed by their probabilities.
 
     Parameters
@@ -154,6 +156,8 @@ def predict_mixture(components: Sequence[Component], level: float | None) -> tup
         The equations, with equally many points.
     level
         Probability of the intervals; None to leave them out.
+    noise
+        How new observations scatter.
 
     Returns
     -------
@@ -182,13 +186,17 @@ def predict_mixture(components: Sequence[Component], level: float | None) -> tup
         check_time()
         chunk = slice(start, start + size)
         mu = np.vstack([evaluate(c.program, c.theta, c.points[chunk]) for c in components])
-        undefined[chunk] = _mean(~np.isfinite(mu), weights)
-        columns.append(summarise(mu, sigma, level, weights))
+        undefined[chunk] = weighted_mean(~np.isfinite(mu), weights)
+        columns.append(summarise(mu, sigma, level, weights, noise))
     return np.hstack(columns), undefined
 
 
 def summarise(
-    mu: Floats, sigma: Floats, level: float | None, weights: Floats | None = None
+    mu: Floats,
+    sigma: Floats,
+    level: float | None,
+    weights: Floats | None = None,
+    noise: Noise = GAUSSIAN,
 ) -> Floats:
     """Mean and standard deviation of new observations, credible and prediction interval.
 
@@ -202,6 +210,8 @@ def summarise(
         Probability of the intervals; None to leave them out.
     weights
         Probabilities of the draws, of shape (n_draws,); by default all alike.
+    noise
+        How new observations scatter.
 
     Returns
     -------
@@ -218,29 +228,30 @@ def summarise(
     finite = np.isfinite(mu)
     whole = finite.all(axis=0)
     if np.max(np.abs(mu), where=finite, initial=0.0) > HUGE:
-        scaled = summarise(np.ldexp(mu, -ROOM), np.ldexp(sigma, -ROOM), level, weights)
+        scaled = summarise(np.ldexp(mu, -ROOM), np.ldexp(sigma, -ROOM), level, weights, noise)
         with np.errstate(over="ignore"):
             return np.asarray(np.ldexp(scaled, ROOM))
     summary = np.full((2 if level is None else len(_SUMMARY), mu.shape[1]), np.nan)
     if whole.any():
-        summary[:, whole] = _summarise_finite(mu[:, whole], sigma, level, weights)
-    for column in np.flatnonzero(~whole & (_mean(finite, weights) >= 0.5)):
+        summary[:, whole] = _summarise_finite(mu[:, whole], sigma, level, weights, noise)
+    for column in np.flatnonzero(~whole & (weighted_mean(finite, weights) >= 0.5)):
         kept = finite[:, column]
         rest = None if weights is None else weights[kept] / weights[kept].sum()
         summary[:, [column]] = _summarise_finite(
-            mu[kept, column][:, None], sigma[kept], level, rest
+            mu[kept, column][:, None], sigma[kept], level, rest, noise
         )
     return summary
 
 
 def _summarise_finite(
-    mu: Floats, sigma: Floats, level: float | None, weights: Floats | None
+    mu: Floats, sigma: Floats, level: float | None, weights: Floats | None, noise: Noise
 ) -> Floats:
-    mean = _mean(mu, weights)
+    mean = weighted_mean(mu, weights)
     # Scaled: squares of 1e160 leave the range of floating-point numbers.
-    scale = np.max(np.abs(mu - mean), axis=0) + np.max(sigma)
-    spread = ((mu - mean) / scale) ** 2 + (sigma[:, None] / scale) ** 2
-    std = scale * np.sqrt(_mean(spread, weights))
+    deviation = noise.spread(mu, sigma)
+    scale = np.max(np.abs(mu - mean), axis=0) + np.max(deviation)
+    spread = ((mu - mean) / scale) ** 2 + (deviation / scale) ** 2
+    std = scale * np.sqrt(weighted_mean(spread, weights))
     if level is None:
         return np.vstack([mean, std])
     tails = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
@@ -248,16 +259,8 @@ def _summarise_finite(
         credible = np.quantile(mu, tails, axis=0)
     else:
         credible = np.column_stack([weighted_quantile(tails, column, weights) for column in mu.T])
-    prediction = [mixture_quantile(tail, mu, sigma, weights) for tail in tails]
+    prediction = [noise.mixture_quantile(tail, mu, sigma, weights) for tail in tails]
     return np.vstack([mean, std, credible, prediction])
-
-
-def _mean(values: NDArray[Any], weights: Floats | None) -> Floats:
-    """Mean of each column."""
-    if weights is None:
-        return np.asarray(values.mean(axis=0))
-    # Not a matrix product: its last digits depend on the number of threads.
-    return np.asarray(np.sum(weights[:, None] * values, axis=0))
 
 
 def weighted_quantile(probabilities: Sequence[float], values: Floats, weights: Floats) -> Floats:
@@ -294,70 +297,6 @@ def weighted_quantile(probabilities: Sequence[float], values: Floats, weights: F
     return np.asarray(np.interp(probabilities, (middle - middle[0]) / length, values))
 
 
-def mixture_quantile(
-    probability: float, mu: Floats, sigma: Floats, weights: Floats | None = None
-) -> Floats:
-    r"""Quantile of the mixture :math:`\sum_s w_s N(\mu_s, \sigma_s)`, for each column of mu.
-
-    Parameters
-    ----------
-    probability
-        In (0, 1).
-    mu, sigma
-        Means, of shape (n_draws, n_points), and standard deviations, of shape (n_draws,).
-    weights
-        Their weights w, of shape (n_draws,), which add up to one; by default 1/n_draws.
-
-    Returns
-    -------
-    ndarray
-        Shape (n_points,).
-
-    Notes
-    -----
-    Newton's method, which bisection takes over where a step would leave the bracket: the quantile
-    lies between the least and the largest of the components' own quantiles. Where these are so
-    many orders of magnitude apart that halving does not end, the ordered numbers are halved.
-
-    Examples
-    --------
-    >>> mixture_quantile(0.5, np.array([[1.0], [2.0]]), np.array([0.1, 0.1]))
-    array([1.5])
-    """
-    width = sigma[:, None]
-    ends = mu + width * ndtri(probability)
-    low, high = ends.min(axis=0), ends.max(axis=0)
-    mean = _mean(mu, weights)
-    with np.errstate(over="ignore"):
-        spread = np.sqrt(_mean((mu - mean) ** 2, weights) + _mean(width**2, weights))
-    spread = np.where(np.isfinite(spread), spread, high - low)  # squares of 1e160 are out of range
-    value = np.clip(mean + spread * ndtri(probability), low, high)
-    for k in range(N_NEWTON + N_ORDERED):
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            z = (value - mu) / width
-            missing = probability - _mean(ndtr(z), weights)
-            low, high = np.where(missing >= 0.0, value, low), np.where(missing <= 0.0, value, high)
-            density = _mean(np.exp(-0.5 * z * z) / width, weights) / math.sqrt(2.0 * math.pi)
-            new = value + missing / density
-        if k < N_NEWTON:
-            new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
-        else:
-            new = _between(low, high)
-        step, value = np.abs(new - value), new
-        if np.all(step <= 1e-10 * sigma.min() + 1e-15 * np.abs(value)):
-            break
-    return np.asarray(value)
-
-
-def _between(low: Floats, high: Floats) -> Floats:
-    """Halve the number of floating-point numbers between two: 64 times leave none."""
-    bits = np.stack([low, high]).view(np.int64)
-    least = np.iinfo(np.int64).min
-    order = np.where(bits < 0, least - bits, bits)
-    middle = (order[0] >> 1) + (order[1] >> 1)
-    return np.where(middle < 0, least - middle, middle).view(np.float64)
-
-
 def read_draws(posterior: Any) -> tuple[Equation, Floats, Floats, Floats]:
     """Take an equation and its draws out of the ArviZ data of :func:`sample_posterior`.
 
@@ -365,7 +304,7 @@ def read_draws(posterior: Any) -> tuple[Equation, Floats, Floats, Floats]:
     -------
     tuple
         The equation, theta at the best minimum (p,), and all chains' draws of theta (n, p) and of
-        sigma (n,).
+        the size of a new observation's noise (n,).
     """
     group = getattr(posterior, "posterior", None)
     attrs = getattr(group, "attrs", {})
@@ -378,11 +317,24 @@ def read_draws(posterior: Any) -> tuple[Equation, Floats, Floats, Floats]:
     equation = Equation(attrs["equation"], json.loads(attrs["variables"]), parameters)
     # Any: InferenceData or DataTree; both give arrays by name.
     variables: Any = group
-    sigma = np.asarray(variables["sigma"], dtype=np.float64).ravel()
+    n_draws = int(np.prod([variables.sizes[name] for name in ("chain", "draw")]))
+    sigma = np.ones(n_draws)
+    noise = read_noise(posterior)
+    if noise.has_sigma:
+        sigma = np.asarray(variables["sigma"], dtype=np.float64).ravel()
+    known: Any = posterior.constant_data
+    columns = {str(name): np.asarray(known[name]) for name in known.data_vars if name != "X"}
+    sigma = noise.new_sigma(sigma, columns)
     theta = np.empty((len(sigma), len(parameters)))
     for place, name in enumerate(parameters):
         theta[:, place] = np.asarray(variables[name], dtype=np.float64).ravel()
     return equation, np.array(json.loads(attrs["theta_map"]), dtype=np.float64), theta, sigma
+
+
+def read_noise(posterior: Any) -> Noise:
+    """Return the noise model of the ArviZ data of :func:`sample_posterior`."""
+    # Those of an earlier version know one only.
+    return find_noise(posterior.posterior.attrs.get("noise", GAUSSIAN.name))
 
 
 def _finite(values: Floats) -> Floats:

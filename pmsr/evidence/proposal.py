@@ -13,15 +13,16 @@ from pmsr.data import Data
 from pmsr.equation.kernels import affine_normal
 from pmsr.equation.program import Program, evaluate_jacobian
 from pmsr.evidence.multistart import Fit, FitError, Minimum, Region
+from pmsr.evidence.noise import SigmaLaw
+from pmsr.evidence.problem import Problem
 from pmsr.limits import check_time
 from pmsr.magnitude import column_lengths, take_out_exponent
 
 Floats = NDArray[np.float64]
-Evaluate: TypeAlias = Callable[[Program, Data, Floats, Floats], Floats]
+Evaluate: TypeAlias = Callable[[Program, Problem, Floats, Floats], Floats]
 """Log likelihood of particles: `pmsr.model.Template.log_likelihood`."""
 
-WIDTH = 6.0  # of the defensive part, in units of log rho and of log sigma
-N_GRID = 1024  # cells of the histogram from which log sigma is drawn
+WIDTH = 6.0  # of the defensive part, in units of log rho
 NEGLIGIBLE = log(100.0)  # a minimum with less than 1 % of the best one's L**gamma is left out
 
 
@@ -33,33 +34,49 @@ class Target:
     ----------
     fit
         The equation and its minima; theta has its ``rank`` parameters here.
-    data
-        The observations.
-    gamma
-        The fraction of Eq. (5).
-    sigma_bounds
-        Lower and upper bound of sigma.
-    sigma_power
-        k of the prior :math:`\sigma^{-k}`: 0 flat, 1 log-flat.
+    problem
+        Observations, fraction, and prior of sigma.
     radius_share
         Factor of the radius of the region.
     """
 
     fit: Fit
-    data: Data
-    gamma: float
-    sigma_bounds: tuple[float, float]
-    sigma_power: int
+    problem: Problem
     radius_share: float = 1.0
+
+    @property
+    def data(self) -> Data:
+        """The observations."""
+        return self.problem.data
+
+    @property
+    def gamma(self) -> float:
+        """The fraction of Eq. (5)."""
+        return self.problem.gamma
+
+    @property
+    def sigma_bounds(self) -> tuple[float, float]:
+        """Lower and upper bound of sigma."""
+        return self.problem.sigma_bounds
+
+    @property
+    def sigma_power(self) -> int:
+        """Exponent k of sigma's prior."""
+        return self.problem.sigma_power
 
     @cached_property
     def charts(self) -> tuple["Chart", ...]:
         """The minima whose likelihood matters at gamma, each with its coordinates."""
-        n = len(self.data.y)
-        floor = n * self.sigma_bounds[0] ** 2
-        best = log(self.fit.minima[0].sse + floor)
-        worst = best + 2.0 * NEGLIGIBLE / (self.gamma * n)
-        return tuple(Chart.at(m) for m in self.fit.minima if log(m.sse + floor) <= worst)
+        best = self.fit.minima[0]
+        worst = self.problem.scale.largest_square(
+            len(self.data.y), best.sse, NEGLIGIBLE / self.gamma
+        )
+        return tuple(Chart.at(m) for m in self.fit.minima if m is best or m.sse <= worst)
+
+    @cached_property
+    def white_program(self) -> Program:
+        """The equation that explains weighed data."""
+        return self.problem.whiten(self.fit.program)
 
     @cached_property
     def region(self) -> Region:
@@ -68,7 +85,8 @@ class Target:
         radius = float(self.sigma_bounds[1] * (np.sqrt(rank) + 4.0) / np.sqrt(self.gamma))
         radius *= self.radius_share
         centres = tuple(chart.theta for chart in self.charts)
-        return Region(centres, tuple(chart.whiten for chart in self.charts), radius)
+        whitens = tuple(chart.whiten for chart in self.charts)
+        return Region(centres, whitens, radius, self.fit.free, self.fit.theta)
 
     @property
     def halved(self) -> "Target":
@@ -77,9 +95,9 @@ class Target:
         Where sigma is known to a factor of two, as its bounds say, only the radius is halved:
         no sigma would be left.
         """
-        low, high = self.sigma_bounds
-        if 0.5 * high > low:
-            return replace(self, sigma_bounds=(low, 0.5 * high))
+        halved = self.problem.halved
+        if halved is not self.problem:
+            return replace(self, problem=halved)
         return replace(self, radius_share=0.5 * self.radius_share)
 
     @property
@@ -137,7 +155,7 @@ class Target:
         log_likelihood = np.full(len(theta), -np.inf)
         if evaluate is not None and allowed.any():
             log_likelihood[allowed] = evaluate(
-                self.fit.program, self.data, theta[allowed], np.exp(log_sigma[allowed])
+                self.fit.program, self.problem, theta[allowed], np.exp(log_sigma[allowed])
             )
         return log_prior, log_likelihood
 
@@ -145,13 +163,9 @@ class Target:
         """Make the mixture from which particles are drawn."""
         return Proposal(self, (self.gamma, 1.0))
 
-    def log_sigma(self, chart: "Chart", phi: float) -> "LogSigma":
+    def log_sigma(self, chart: "Chart", phi: float) -> SigmaLaw:
         """Distribution of log sigma at temperature phi if f were linear around a minimum."""
-        return LogSigma.of(
-            len(chart.theta) + 1 - self.sigma_power - phi * len(self.data.y),
-            phi * chart.sse / 2.0,
-            np.log(self.sigma_bounds),
-        )
+        return self.problem.scale.law(len(chart.theta), len(self.data.y), chart.sse, phi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,79 +209,6 @@ class Chart:
         whiten = s[:, None] * vt * length
         log_det = float(-np.sum(np.log(s)) - np.sum(np.log(length)))
         return cls(minimum.theta, minimum.sse, B, whiten, log_det)
-
-
-def log_kernel(a: float, b: float, u: Floats) -> Floats:
-    r"""Return :math:`a u - b e^{-2u}`: what the Gaussian likelihood leaves of log sigma."""
-    with np.errstate(over="ignore"):
-        return a * u - b * np.exp(-2.0 * u)
-
-
-def narrow(a: float, b: float, bounds: Floats) -> tuple[float, float, float]:
-    """Bounds between which `log_kernel` is within 50 nats of its maximum, and where that is.
-
-    Examples
-    --------
-    >>> low, mode, high = narrow(-20.0, 10.0, np.log([1e-6, 1e6]))
-    >>> mode, low > -3.0, high < 4.0
-    (0.0, True, True)
-    """
-    low, high = (float(bound) for bound in bounds)
-    mode = 0.5 * (log(2.0 * b) - log(-a)) if a < 0.0 < b else (low if a < 0.0 else high)
-    mode = min(max(mode, low), high)
-    for _ in range(60):  # halve each side while its far half is negligible
-        places = np.array([0.5 * (low + mode), mode, 0.5 * (high + mode)])
-        values = log_kernel(a, b, places)
-        cut_low, _, cut_high = values < values[1] - 50.0
-        low, high = (places[0] if cut_low else low), (places[2] if cut_high else high)
-        if not (cut_low or cut_high):
-            break
-    return float(low), mode, float(high)
-
-
-class LogSigma(NamedTuple):
-    r"""A histogram on log sigma that follows :math:`\exp(a u - b e^{-2u})` between two bounds.
-
-    The density that is evaluated is exactly the one that is drawn from: the histogram's.
-    """
-
-    edges: Floats
-    cumulative: Floats
-    log_density: Floats
-    log_mass: float
-
-    @classmethod
-    def of(cls, a: float, b: float, bounds: Floats) -> "LogSigma":
-        """Lay the histogram where the density is not negligible.
-
-        Examples
-        --------
-        >>> peak = LogSigma.of(-20.0, 10.0, np.log([1e-6, 1e6]))
-        >>> abs(float(peak.edges[np.argmax(peak.log_density)])) < 0.05    # at log sqrt(2b / -a) = 0
-        True
-        """
-        low, _, high = narrow(a, b, bounds)
-        edges = np.linspace(low, high, N_GRID + 1)
-        middle = log_kernel(a, b, 0.5 * (edges[1:] + edges[:-1]))
-        top = float(middle.max())
-        # A floor keeps every cell possible: the true noise may be larger than the minimum's.
-        weight = np.exp(middle - top) + 1e-6
-        total = float(weight.sum())
-        width = (high - low) / N_GRID
-        cumulative = np.concatenate([[0.0], np.cumsum(weight)]) / total
-        return cls(edges, cumulative, np.log(weight / (total * width)), top + log(total * width))
-
-    def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw stratified values: one from each n-th of the distribution, in random order."""
-        strata = (rng.permutation(n) + rng.random(n)) / n
-        return np.interp(strata, self.cumulative, self.edges)
-
-    def log_pdf(self, u: Floats) -> Floats:
-        """Log density at u; -inf outside the histogram."""
-        low, high = self.edges[0], self.edges[-1]
-        cell = ((u - low) * (N_GRID / (high - low))).astype(np.int64)
-        inside = (u >= low) & (u <= high)
-        return np.where(inside, self.log_density[np.clip(cell, 0, N_GRID - 1)], -np.inf)
 
 
 class Draws(NamedTuple):
@@ -389,10 +330,10 @@ class Proposal:
             z *= (np.exp(u) / np.sqrt(part.phi))[:, None]
         else:
             if part.spread == "even":
-                below = self._sigma_width * rng.random(n)
+                below = self.target.problem.scale.width * rng.random(n)
                 log_rho = -WIDTH * rng.random(n)
             else:
-                below = -np.log1p(np.expm1(-self._sigma_width) * rng.random(n))
+                below = -np.log1p(np.expm1(-self.target.problem.scale.width) * rng.random(n))
                 log_rho = np.log(rng.random(n)) / max(1, len(places))
             u = log(self.target.sigma_bounds[1]) - below
             z *= (self.target.region.radius * np.exp(log_rho) / np.sqrt(_squares(z)))[:, None]
@@ -455,36 +396,29 @@ class Proposal:
         terms[np.isnan(terms)] = -np.inf  # the conditional normal does not exist there
         return log_sum_exp(terms)
 
-    @property
-    def _sigma_width(self) -> float:
-        low, high = self.target.sigma_bounds
-        return min(WIDTH, log(high) - log(low))
-
     def _log_spread(self, spread: str, n: int, square: Floats, log_sigma: Floats) -> Floats:
         """Log density of a defensive part in the curved, or all, parameters and log sigma."""
         with np.errstate(divide="ignore"):
             log_rho = 0.5 * np.log(square)
-        log_radius, width = log(self.target.region.radius), self._sigma_width
+        log_radius, scale = log(self.target.region.radius), self.target.problem.scale
         below = log(self.target.sigma_bounds[1]) - log_sigma
-        inside = (log_rho <= log_radius) & (below >= 0.0) & (below <= width)
+        inside = (log_rho <= log_radius) & (below >= 0.0) & (below <= scale.width)
         log_sphere = log(2.0) + (n / 2) * log(pi) - lgamma(n / 2)
         if spread == "even":
             inside &= log_rho >= log_radius - WIDTH
-            log_density = -n * log_rho - log(WIDTH * width)
+            log_density = -n * log_rho - scale.log_even(WIDTH)
         else:
-            log_density = log(n) - n * log_radius - below - log(-np.expm1(-width))
+            log_density = log(n) - n * log_radius - below - scale.log_bulk
         return np.where(inside, log_density - log_sphere, -np.inf)
 
     def _conditional(self, theta: Floats, noise: Floats) -> tuple[Floats, Floats, Floats]:
         """Step of the affine parameters to their conditional draw, and that normal's constants."""
-        data = self.target.data
+        data, program = self.target.problem.white, self.target.white_program
         size = max(1, 2**18 // len(data.y))
         parts = []
         for start in range(0, len(theta), size):
             check_time()
-            values, jacobian = evaluate_jacobian(
-                self.target.fit.program, theta[start : start + size], data.X
-            )
+            values, jacobian = evaluate_jacobian(program, theta[start : start + size], data.X)
             parts.append(
                 affine_normal(
                     np.ascontiguousarray(jacobian[:, self.affine]),

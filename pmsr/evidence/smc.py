@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pymc.smc.kernels import SMC_KERNEL
 from scipy.special import softmax
 
-from pmsr.evidence.model import make_template
+from pmsr.evidence.model import Template, make_template
 from pmsr.evidence.proposal import Draws, Target, log_sum_exp
 from pmsr.evidence.surface import Look
 from pmsr.threads import ONE_AT_A_TIME
@@ -131,7 +131,7 @@ class FractionalKernel(SMC_KERNEL):
         PyMC's version evaluates one particle at a time and takes the particles for prior draws,
         which inflates log q by 0.4 nats a parameter.
         """
-        self.evaluate = make_template(self.target.fit.program.n_parameters).log_likelihood
+        self.evaluate = _template(self.target).log_likelihood
         self.proposal = self.target.propose(self.n_draws, rng=self.rng)
         # A linear equation's weights are bounded by 2: half the draws are plenty.
         n_first = self.n_draws if self.proposal.curved else (self.n_draws + 1) // 2
@@ -293,8 +293,9 @@ class FractionalKernel(SMC_KERNEL):
             accepted = self._accept(self.theta + scale * steps, self.log_sigma, 0.0)
             scale *= float(np.exp(accepted.mean() - 0.3))
             moved |= accepted
-            shifted = self.log_sigma + u_scale * self.rng.standard_normal(self.draws)
-            self._accept(self.theta, shifted, 0.0)
+            if self.target.problem.scale.is_free:
+                shifted = self.log_sigma + u_scale * self.rng.standard_normal(self.draws)
+                self._accept(self.theta, shifted, 0.0)
             log_independent = independent.log_pdf(self.theta, self.log_sigma)
         self.acc_rate = float(np.mean(accepted_count))
 
@@ -334,12 +335,10 @@ class FractionalKernel(SMC_KERNEL):
         same minimum. Particles that are stuck on a ridge, far below, have not seen the posterior.
         """
         target, chart = self.target, self.target.charts[0]
-        n, p = len(target.data.y), len(chart.theta)
-        u = target.log_sigma(chart, 1.0)
-        middle = 0.5 * (u.edges[1:] + u.edges[:-1])
-        share = np.diff(u.cumulative)
-        of_sigma = -n * middle - 0.5 * chart.sse * np.exp(-2.0 * middle)
-        expected = float(share @ of_sigma) - 0.5 * p - 0.5 * n * np.log(2.0 * np.pi)
+        p = len(chart.theta)
+        law = target.log_sigma(chart, 1.0)
+        best = law.mean(lambda u: target.problem.log_likelihood(chart.sse, u))
+        expected = best - 0.5 * p
         alive = self.log_weights > -np.inf
         # From the largest: weights of likelihoods of -1e9 add up to 1 only within 1e-6.
         top = float(self.log_likelihood[alive].max())
@@ -364,14 +363,16 @@ class FractionalKernel(SMC_KERNEL):
 
     @property
     def tempered_posterior(self) -> Floats:
-        """Particles as values of the model's variables, of shape (n, p + 1)."""
+        """Particles as values of the model's variables, of shape (n, p + 1), or without sigma."""
+        theta = self.target.fit.full_theta(self.theta)
+        if not self.target.problem.scale.is_free:
+            return theta
         sigma_rv = self.model["sigma"]
         transform = self.model.rvs_to_transforms[sigma_rv]
         sigma = np.exp(self.log_sigma)
         if transform is not None:
             with ONE_AT_A_TIME:
                 sigma = transform.forward(sigma, *sigma_rv.owner.inputs).eval()
-        theta = self.target.fit.full_theta(self.theta)
         return np.column_stack([theta, sigma])
 
     @tempered_posterior.setter
@@ -428,18 +429,23 @@ def _check_rounding(target: Target) -> None:
         )
 
 
+def _template(target: Target) -> Template:
+    problem = target.problem
+    return make_template(target.fit.program.n_parameters, problem.noise, problem.columns)
+
+
 _prototypes: dict[int, FractionalKernel] = {}
 
 
 def _prototype(target: Target) -> FractionalKernel:
-    """One kernel for each number of parameters, to be copied: PyMC's constructor compiles."""
-    n_parameters = target.fit.program.n_parameters
-    if n_parameters not in _prototypes:
+    """One kernel for each template, to be copied: PyMC's constructor compiles."""
+    template = _template(target)
+    if id(template) not in _prototypes:
         with ONE_AT_A_TIME:
-            if n_parameters not in _prototypes:
-                model = make_template(n_parameters).model
-                _prototypes[n_parameters] = FractionalKernel(model=model, target=target)
-    return _prototypes[n_parameters]
+            if id(template) not in _prototypes:
+                kernel = FractionalKernel(model=template.model, target=target)
+                _prototypes[id(template)] = kernel
+    return _prototypes[id(template)]
 
 
 def systematic_indexes(weights: Floats, n: int, rng: np.random.Generator) -> NDArray[np.int64]:

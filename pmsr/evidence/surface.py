@@ -89,9 +89,9 @@ class Surface:
     Parameters
     ----------
     program
-        The equation; all its parameters are identifiable.
+        The equation, weighed; all its parameters are identifiable.
     data
-        The rows.
+        The rows, weighed.
     centres
         Predictions from which distances are measured, of shape (n_centres, N).
     scales
@@ -120,7 +120,7 @@ class Surface:
         scales = np.ldexp(1.0, -np.frexp(known)[1])
         values = evaluate(self.program, np.array([m.theta for m in minima]), self.data.X)
         kept: list[int] = []
-        near = SAME_CURVE * float(np.std(self.data.y))
+        near = SAME_CURVE * self.data.spread
         for k, row in enumerate(values):  # mirror images share theirs
             if not any(np.max(np.abs(row - values[other])) <= near for other in kept):
                 kept.append(k)

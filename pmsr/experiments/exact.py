@@ -7,7 +7,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import logsumexp
 
 from pmsr.equation.program import evaluate
-from pmsr.evidence.evidence import log_sigma_integral
+from pmsr.evidence.noise import log_sigma_integral
 from pmsr.evidence.proposal import Target
 from pmsr.settings import Settings
 

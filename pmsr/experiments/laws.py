@@ -9,6 +9,7 @@ from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import fit_rmse
+from pmsr.evidence.problem import Problem
 from pmsr.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -92,5 +93,6 @@ def rmse_of(equation: Equation, data: Data) -> float:
     >>> rmse_of(Equation("c0*x", ["x"]), make_data([1.0, 2.0], [2.0, 4.0], names=["x"])) < 1e-12
     True
     """
-    found = fit_rmse(equation.program, data, Settings(), np.random.SeedSequence(0))
+    problem = Problem.of(data, Settings())
+    found = fit_rmse(equation.program, problem, Settings(), np.random.SeedSequence(0))
     return found.rmse if found.failure is None else np.inf

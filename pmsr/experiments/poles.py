@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pmsr.evidence.evidence import fit_equation, log_sigma_integral
+from pmsr.evidence.evidence import fit_equation
+from pmsr.evidence.noise import log_sigma_integral
 from pmsr.evidence.proposal import Target, log_sum_exp
 from pmsr.evidence.smc import run_kernel
 from pmsr.experiments.datasets import read_source

@@ -12,6 +12,7 @@ from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import fit_rmse, seed_for
+from pmsr.evidence.problem import Problem
 from pmsr.experiments.datasets import Source, read_source
 from pmsr.experiments.laws import extends_law, is_law, is_special_case, rmse_of
 from pmsr.experiments.work import Record, Task
@@ -109,11 +110,12 @@ def _describe(found: Evolution, equation: Equation, data: Data) -> Record:
 def _add_test(record: Record, found: Evolution, data: Data, test: Data) -> None:
     """Add the error on other data, of the winner and of the best of every generation."""
     errors: dict[str, float] = {}
+    problem = Problem.of(data, Settings())
     for row, kept in zip(found.history, record["history"], strict=True):
         if row["best"] not in errors:
             equation = Equation(row["best"], data.names)
             seed = seed_for(row["best"], 0)
-            fit = fit_rmse(equation.program, data, replace(Settings(), n_multistarts=4), seed)
+            fit = fit_rmse(equation.program, problem, Settings(n_multistarts=4), seed)
             errors[row["best"]] = error_on(equation, fit.theta, test)
         kept["test_rmse"] = errors[row["best"]]
     for one in (record["winner"], *record["finalists"]):

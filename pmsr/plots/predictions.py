@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from pmsr.data import check_X, make_data
+from pmsr.data import Data, check_X, make_data
 from pmsr.evidence.diagnostics import normality
 from pmsr.plots.marks import CREDIBLE, DATA, LINE, MANY, PREDICTION, finish, new_axes, plain
 
@@ -67,6 +67,18 @@ def plot_fit(
         )
     x = check_X(X_grid, data.names)[:, 0]
     _check_prediction(prediction, len(x), level, "X_grid")
+    return draw_fit(x, prediction, data, level=level, ax=ax)
+
+
+def draw_fit(
+    x: NDArray[np.float64],
+    prediction: pd.DataFrame,
+    data: Data,
+    *,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what `plot_fit` draws, of values and data that are checked."""
     order = np.argsort(x, kind="stable")
     x, drawn = x[order], prediction.iloc[order]
 

@@ -1,9 +1,7 @@
 """What a report shows, gathered from a result."""
 
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -14,25 +12,12 @@ from pmsr.data import Data
 from pmsr.equation.expression import Equation
 from pmsr.limits import OutOfTime
 from pmsr.result.doubts import quietly
-from pmsr.result.result import Result
+from pmsr.result.result import Result, library_versions
 
 Floats = NDArray[np.float64]
 
-LIBRARIES = ("pymc", "pytensor", "arviz", "sympy", "scipy", "numpy", "deap")
 N_GRID = 200  # points of a curve
 BEYOND = 0.25  # of the data's range, to either side, where the curve is drawn too
-
-
-def find_versions() -> dict[str, str]:
-    """Return the versions of Python, of pmsr and of the libraries that the numbers depend on.
-
-    Examples
-    --------
-    >>> list(find_versions())[:3]
-    ['pmsr', 'Python', 'pymc']
-    """
-    found = {"pmsr": version("pmsr"), "Python": platform.python_version()}
-    return found | {name: version(name) for name in LIBRARIES}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,7 +61,7 @@ class ReportContent:
     created, command
         When, and how to do it again: a command line, or a call. Both are shown as they are.
     versions
-        Names and versions of the software.
+        Names and versions of the software that made the result.
     """
 
     data: Data
@@ -99,7 +84,7 @@ class ReportContent:
     source: str = ""
     created: str = ""
     command: str = ""
-    versions: Mapping[str, str] = field(default_factory=find_versions)
+    versions: Mapping[str, str] = field(default_factory=library_versions)
 
     def __post_init__(self) -> None:
         missing = [str(name) for name in self.table.index if name not in self.equations]
@@ -154,7 +139,6 @@ def gather_content(
     table.index = pd.Index(names, name="name")
     weighed = result.best.evidence.failure is None
     data = result.data
-    X = pd.DataFrame(data.X, columns=list(data.names))
     used = data.names if len(data.names) == 1 else result.best.used
     variable = used[0] if len(used) == 1 else None
     posterior = prediction = grid = grid_prediction = None
@@ -163,13 +147,15 @@ def gather_content(
             try:
                 posterior = result.best.compact_posterior
                 if variable is not None:
-                    low, high = X[variable].min(), X[variable].max()
+                    column = data.names.index(variable)
+                    low, high = data.X[:, column].min(), data.X[:, column].max()
                     room = BEYOND * (high - low)
                     grid = np.linspace(low - room, high + room, N_GRID)
                     # The law does not depend on the others.
-                    points = pd.DataFrame([X.median()] * N_GRID).assign(**{variable: grid})
-                    grid_prediction = result.predict_table(points, level)
-                prediction = result.predict_table(X, level)
+                    points = np.repeat(np.median(data.X, axis=0)[None, :], N_GRID, axis=0)
+                    points[:, column] = grid
+                    grid_prediction = result.tabulate_at(points, level)
+                prediction = result.tabulate_at(data.X, level)
             # Weighed, but not sampled, as the result's warnings say; or so many rows that there is
             # no time to predict them all.
             except (ValueError, OutOfTime):
@@ -194,6 +180,7 @@ def gather_content(
         source=source,
         created=created,
         command=command,
+        versions=result.versions or {},
     )
 
 

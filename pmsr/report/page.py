@@ -21,7 +21,6 @@ from pmsr.equation.notation import plus_minus, typeset
 from pmsr.evidence.diagnostics import normality, summarise_parameters
 from pmsr.files import write_file
 from pmsr.plots import (
-    plot_fit,
     plot_front,
     plot_graph,
     plot_history,
@@ -31,6 +30,7 @@ from pmsr.plots import (
     plot_residuals,
     to_svg,
 )
+from pmsr.plots.predictions import draw_fit
 from pmsr.report.content import ReportContent
 from pmsr.result.doubts import doubt_failures, doubt_sampling
 
@@ -307,13 +307,13 @@ def _draw_fit(content: ReportContent) -> dict[str, Picture]:
     """Draw the winner with its data, and what it leaves unexplained."""
     pictures = {}
     data, level = content.data, content.level
-    X = pd.DataFrame(data.X, columns=list(data.names))
     y = pd.Series(data.y, name=data.target)
     bands = f"Bands hold {100 * level:g} % of the probability: the credible interval where the law"
     bands += " lies, the prediction interval where a new observation would fall."
-    if content.variable is not None and content.grid_prediction is not None:
+    grid, drawn = content.grid, content.grid_prediction
+    if content.variable is not None and grid is not None and drawn is not None:
         pictures["fit"] = _picture(
-            plot_fit(content.grid, content.grid_prediction, X[[content.variable]], y, level=level),
+            draw_fit(grid, drawn, data.select([content.variable]), level=level),
             f"{data.target} against {content.variable}: data, best fit and intervals",
             f"Data and best fit. {bands}",
         )

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import fit_rmse, seed_for, weigh
+from pmsr.evidence.problem import Problem
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import find_winner, rank
 from pmsr.result.fitted import FittedEquation
@@ -170,7 +171,7 @@ def weigh_equations(
     settings = check_settings(settings, FINALIST)
     named = _read_equations(equations, data)
     largest = max(len(equation.parameters) for equation in named.values())
-    settings = replace(settings, gamma=settings.resolve_gamma(len(data.y), largest))
+    problem = Problem.of(data, settings, largest)
     if not isinstance(random_seed, Integral):
         # One seed for all: equations are weighed alike, in whatever order they come.
         random_seed = int(np.random.default_rng(random_seed).integers(2**63))
@@ -180,7 +181,7 @@ def weigh_equations(
     first_of = {place: first for first, places in laws.items() for place in places}
     found: list[FittedEquation] = []
     for place, (name, equation) in enumerate(named.items()):
-        selected = data.select(equation.variables)
+        selected = problem.select(equation.variables)
         seed = seed_for(equation.key, random_seed)
         first = first_of[place]
         if first == place:
@@ -202,7 +203,7 @@ def weigh_equations(
     return Result(
         tuple(fitted),
         tuple(names[place] for place in order),
-        data,
+        problem,
         settings,
         None,
         int(random_seed),

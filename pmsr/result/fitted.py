@@ -15,10 +15,11 @@ from pmsr.equation.expression import Equation, latex_name
 from pmsr.equation.mathml import to_mathml
 from pmsr.equation.notation import latex_lines, latex_with_numbers, plus_minus, python_source
 from pmsr.equation.program import evaluate
-from pmsr.evidence.evidence import Evidence, fit_equation, seed_for
-from pmsr.evidence.model import build_model
+from pmsr.evidence.evidence import Evidence, make_target, seed_for
+from pmsr.evidence.model import make_model
 from pmsr.evidence.posterior import MAX_POINTWISE, Draws, draw_posterior, to_arviz
 from pmsr.evidence.prediction import Component, check_level, describe_undefined, predict_mixture
+from pmsr.evidence.problem import Problem
 from pmsr.magnitude import mean_and_deviation
 from pmsr.result.doubts import (
     doubt_evidence,
@@ -29,6 +30,7 @@ from pmsr.result.doubts import (
     warn,
 )
 from pmsr.settings import Settings
+from pmsr.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,10 +53,11 @@ class FittedEquation:
         The equation.
     evidence
         How well the data support it.
-    data
-        The data, with the equation's variables in its order.
+    problem
+        What it was weighed on: the data, with the equation's variables in its order, and the
+        priors, which the posterior shares.
     settings
-        Options of the evidence, which the posterior shares.
+        Sizes of samples.
     random_seed
         Seed of the posterior.
 
@@ -71,9 +74,14 @@ class FittedEquation:
 
     equation: Equation
     evidence: Evidence
-    data: Data
+    problem: Problem
     settings: Settings
     random_seed: int
+
+    @property
+    def data(self) -> Data:
+        """What the equation explains, with its variables in its order."""
+        return self.problem.data
 
     @property
     def target(self) -> str:
@@ -89,11 +97,16 @@ class FittedEquation:
         ValueError
             If the equation has no posterior on these data.
         """
-        sample = draw_posterior(self.equation, self.data, self._settings, self._seed())
+        sample = draw_posterior(self.equation, self.problem, self.settings, self._seed())
         if sample.held or not np.isfinite(self.evidence.theta).all():
             return sample
         # One best fit: the evidence's.
         return replace(sample, theta_map=self.evidence.theta)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the posterior is known already."""
+        return "draws" in self.__dict__
 
     @cached_property
     def posterior(self) -> "InferenceData | xr.DataTree":
@@ -103,7 +116,7 @@ class FittedEquation:
         """
         whole = self.draws.sigma.size * len(self.data.y) <= MAX_POINTWISE
         seed = self._seed() if whole else None
-        return to_arviz(self.equation, self.data, self._settings, self.draws, seed)
+        return to_arviz(self.equation, self.problem, self.draws, seed)
 
     @property
     def compact_posterior(self) -> "InferenceData | xr.DataTree":
@@ -111,12 +124,7 @@ class FittedEquation:
 
         They follow from the rest, and are thousands of times as large: `posterior` has them.
         """
-        return to_arviz(self.equation, self.data, self._settings, self.draws, None)
-
-    @property
-    def _settings(self) -> Settings:
-        gamma = self.evidence.gamma
-        return replace(self.settings, gamma=gamma) if np.isfinite(gamma) else self.settings
+        return to_arviz(self.equation, self.problem, self.draws, None)
 
     def _seed(self) -> np.random.SeedSequence:
         return seed_for(self.equation.key, self.random_seed)
@@ -149,18 +157,22 @@ class FittedEquation:
             interval. A parameter that the data do not determine is held, with an ``sd`` of zero.
         """
         level = check_level(level)
-        values = np.column_stack([self.draws.flat_theta, self.draws.flat_sigma])
+        names, values = list(self.equation.parameters), self.draws.flat_theta
+        best_fit = list(self.draws.theta_map)
+        if self.problem.scale.is_free:
+            values = np.column_stack([values, self.draws.flat_sigma])
+            names, best_fit = [*names, "sigma"], [*best_fit, self.evidence.rmse]
         tails = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
         mean, deviation = mean_and_deviation(values)
         table = pd.DataFrame(
             {
-                "best_fit": [*self.draws.theta_map, self.evidence.rmse],
+                "best_fit": best_fit,
                 "mean": mean,
                 "sd": deviation,
                 "low": tails[0],
                 "high": tails[1],
             },
-            index=pd.Index([*self.equation.parameters, "sigma"], name="parameter"),
+            index=pd.Index(names, name="parameter"),
         )
         table.attrs["level"] = level
         return table
@@ -208,7 +220,7 @@ class FittedEquation:
 
     def _predict(self, X: Any, level: float | None) -> Floats:
         points = check_X(X, self.equation.variables, others=True)
-        summary, undefined = predict_mixture([self.component(points)], level)
+        summary, undefined = predict_mixture([self.component(points)], level, self.problem.noise)
         warn(doubt_range(self.data, points, self.used))
         if undefined.any():
             warn([describe_undefined(undefined)])
@@ -218,7 +230,8 @@ class FittedEquation:
         """Return what :func:`pmsr.evidence.prediction.predict_mixture` wants to know."""
         draws = self.draws
         program = self.equation.program
-        return Component(program, draws.flat_theta, draws.flat_sigma, points, probability)
+        sigma = self.problem.noise.new_sigma(draws.flat_sigma, self.problem.columns)
+        return Component(program, draws.flat_theta, sigma, points, probability)
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -247,12 +260,15 @@ class FittedEquation:
 
         See :func:`pmsr.build_model`.
         """
-        arguments = self.equation, self.data.X, self.data.y
         region = None
         if self.equation.parameters:
-            target = fit_equation(*arguments, settings=self._settings, random_seed=self.random_seed)
+            rng = np.random.Generator(np.random.PCG64(self._seed()))
+            with one_blas_thread():
+                target = make_target(
+                    self.equation.program, self.problem, self.settings.n_multistarts, rng=rng
+                )
             region = target.region
-        return build_model(*arguments, settings=self._settings, region=region)
+        return make_model(self.equation, self.problem, region)
 
     def to_callable(self) -> Callable[..., Floats]:
         """Return a function of the variables, in their order, that computes the best fit.

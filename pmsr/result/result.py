@@ -1,5 +1,6 @@
 """Equations with their evidence, ranked: the table, averages over them, save and load."""
 
+import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -17,8 +18,9 @@ from pmsr.data import Data, check_X
 from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
 from pmsr.equation.mathml import to_mathml
-from pmsr.evidence.evidence import Evidence, constant_log_q, seed_for, weigh
+from pmsr.evidence.evidence import Evidence, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
+from pmsr.evidence.problem import Problem, as_problem
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
 from pmsr.laws.identity import SAME_CURVE, Trace, group_laws, trace_curve
 from pmsr.laws.order import model_probabilities, pareto_front, rank
@@ -43,15 +45,14 @@ from pmsr.result.storage import (
 )
 from pmsr.search.engines import engine_of
 from pmsr.search.evolution import Evolution
-from pmsr.search.finalists import finalist_settings
 from pmsr.search.genome import constant_equation
-from pmsr.settings import Search, Settings
+from pmsr.settings import ADDED, Search, Settings
 
 Floats = NDArray[np.float64]
 
 STORED = 1e-3  # probability above which an equation's posterior is saved
 NEGLIGIBLE = 1e-6  # probability below which an equation is left out of averages
-LIBRARIES = ("pmsr", "pymc", "pytensor", "arviz", "sympy", "numpy", "scipy")
+LIBRARIES = ("pymc", "pytensor", "arviz", "sympy", "scipy", "numpy", "deap")
 N_SHOWN = 10  # equations in the table of a notebook
 
 
@@ -66,8 +67,8 @@ class Result:
         The distinct equations with their evidence, best first.
     names
         A name for each of them, or None.
-    data
-        What they explain.
+    problem
+        What they were weighed on: the data that they explain, the fraction and the priors.
     settings, search
         Options of the evidence and of the search; a comparison has no search.
     random_seed
@@ -97,7 +98,7 @@ class Result:
 
     equations: tuple[FittedEquation, ...]
     names: tuple[str, ...] | None
-    data: Data
+    problem: Problem
     settings: Settings
     search: Search | None
     random_seed: int
@@ -107,6 +108,11 @@ class Result:
     n_failed: int | None = None
     stopped: str = ""
     versions: Mapping[str, str] | None = None
+
+    @property
+    def data(self) -> Data:
+        """What the equations explain."""
+        return self.problem.data
 
     @property
     def best(self) -> FittedEquation:
@@ -215,6 +221,15 @@ class Result:
     @property
     def warnings(self) -> list[str]:
         """Reasons to doubt the result, in words; empty if there are none."""
+        known: tuple[bool, list[str]] | None = self.__dict__.get("_known_doubts")
+        # One of them may be that there was no time for a posterior, which there is by now.
+        if known is None or known[0] != self.best.is_sampled:
+            doubts = self._find_doubts()
+            known = self.best.is_sampled, doubts
+            self.__dict__["_known_doubts"] = known
+        return list(known[1])
+
+    def _find_doubts(self) -> list[str]:
         texts = [fitted.equation.text for fitted in self.equations]
         groups = self._alike()
         pooled = [float(sum(self.probabilities[groups.get(k, [])])) for k in range(len(self))]
@@ -236,8 +251,7 @@ class Result:
         if not np.isfinite(best.evidence.log_q) or not best.used:
             return float("nan")
         # c0 need not be among the equations: its log q is known in closed form.
-        settings = replace(self.settings, gamma=best.evidence.gamma)
-        constants = [constant_log_q(self.data.y.tobytes(), settings)]
+        constants = [self.problem.constant_log_q]
         constants += [one.evidence.log_q for one in self.equations if not one.used]
         return best.evidence.log_q - float(np.nanmax(constants))
 
@@ -308,25 +322,39 @@ class Result:
         DataFrame
             The columns of :func:`pmsr.predict`; an average has no ``map``.
         """
-        level = check_level(level)
-        names = ["mean", "std", "credible_low", "credible_high"]
-        names += ["prediction_low", "prediction_high"]
-        table = pd.DataFrame(self._predict(X, level, average).T, columns=names)
-        if not average:
-            points = check_X(X, self.data.names, others=True)
-            columns = self._columns(self.best, points).T
-            table.insert(2, "map", self.best.to_callable()(*columns))
+        points = check_X(X, self.data.names, others=True)
+        table = self.tabulate_at(points, check_level(level), average)
         if isinstance(X, pd.DataFrame | pd.Series):
             table.index = X.index
+        return table
+
+    def tabulate_at(self, points: Floats, level: float, average: bool = False) -> pd.DataFrame:
+        """Return `predict_table` at points that are checked: rows of the data, a grid.
+
+        Parameters
+        ----------
+        points
+            Values of all variables, of shape (n, d).
+        level, average
+            As in `predict_table`.
+        """
+        names = ["mean", "std", "credible_low", "credible_high"]
+        names += ["prediction_low", "prediction_high"]
+        table = pd.DataFrame(self._predict_at(points, level, average).T, columns=names)
+        if not average:
+            columns = self._columns(self.best, points).T
+            table.insert(2, "map", self.best.to_callable()(*columns))
         table.attrs["level"] = level
         return table
 
     def _predict(self, X: Any, level: float | None, average: bool) -> Floats:
-        points = check_X(X, self.data.names, others=True)
+        return self._predict_at(check_X(X, self.data.names, others=True), level, average)
+
+    def _predict_at(self, points: Floats, level: float | None, average: bool) -> Floats:
         chosen = self._averaged() if average else {self.chosen: 1.0}
         fitted = {self.equations[place]: share for place, share in chosen.items()}
         components = [one.component(self._columns(one, points), p) for one, p in fitted.items()]
-        summary, undefined = predict_mixture(components, level)
+        summary, undefined = predict_mixture(components, level, self.problem.noise)
         used = {name for one in fitted for name in one.used}
         warn(doubt_range(self.data, points, sorted(used)))
         if undefined.any():
@@ -437,7 +465,7 @@ def make_table(equations: Sequence[Equation], evidences: Sequence[Evidence]) -> 
 
 def from_evolution(
     found: Evolution,
-    data: Data,
+    data: Data | Problem,
     *,
     search: Search,
     settings: Settings,
@@ -461,21 +489,21 @@ def from_evolution(
     Result
         Ranked by ``log_q``, or by ``rmse`` after a conventional search.
     """
-    # Posteriors are not replicated.
-    thorough = replace(finalist_settings(settings), n_replicates=settings.n_replicates)
+    problem = as_problem(data, settings, search.max_parameters)
+    thorough = settings.for_finalists()
     pairs = list(found.finalists)
     if not any(np.isfinite(evidence.rmse) for _, evidence in pairs):
         # A constant can always be weighed.
-        constant = constant_equation(data.names)
+        constant = constant_equation(problem.data.names)
         seed = seed_for(constant.key, random_seed)
-        pairs.insert(0, (constant, weigh(constant.program, data, thorough, seed)))
+        pairs.insert(0, (constant, weigh(constant.program, problem, thorough, seed)))
     pairs = [pairs[place] for place in group_laws([Trace(equation.key) for equation, _ in pairs])]
     engine = engine_of(search)
     values = [engine.rank(evidence) for _, evidence in pairs]
     order = rank(values, [equation.complexity for equation, _ in pairs])
     pairs = [pairs[place] for place in order]
     # The search leaves out what does not vary; one copy of the rest is enough for all.
-    selected = {names: data.select(names) for names in {e.variables for e, _ in pairs}}
+    selected = {names: problem.select(names) for names in {e.variables for e, _ in pairs}}
     fitted = [
         FittedEquation(
             _readable(equation), evidence, selected[equation.variables], thorough, random_seed
@@ -488,7 +516,7 @@ def from_evolution(
     return Result(
         equations=tuple(fitted),
         names=None,
-        data=data,
+        problem=problem,
         settings=thorough,
         search=search,
         random_seed=random_seed,
@@ -542,30 +570,34 @@ def decode_result(
 
 def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Result:
     data = read_data(header["data"], arrays)
-    settings = Settings(**header["settings"])
+    settings = Settings(**{**ADDED, **header["settings"]})
     search = None if header["search"] is None else Search(**header["search"])
     seed = as_seed(header["random_seed"])
     conventional = not engine_of(search).has_evidence
-    equations = []
-    for place, record in enumerate(as_list(header["equations"])):
+    weighed = []
+    for record in as_list(header["equations"]):
         variables, parameters = as_list(record["variables"]), as_list(record["parameters"])
         equation = Equation(as_text(record["text"]), variables, parameters)
         p, n = len(equation.parameters), len(data.y)
         evidence = read_evidence(record["evidence"], p, n, conventional=conventional)
-        fitted = FittedEquation(equation, evidence, data.select(equation.variables), settings, seed)
+        weighed.append((record, equation, evidence))
+    problem = _read_problem(data, settings, search, [pair[1:] for pair in weighed])
+    equations = []
+    for place, (record, equation, evidence) in enumerate(weighed):
+        selected = problem.select(equation.variables)
+        fitted = FittedEquation(equation, evidence, selected, settings, seed)
         if record["posterior"] is not None:
             # The draws, which were made in another process, take the place of the cached property.
             fitted.__dict__["draws"] = read_draws(
                 record["posterior"], f"{place}.", arrays, equation.parameters, evidence.gamma
             )
         equations.append(fitted)
-    _check_alike([fitted.evidence for fitted in equations])
     names = header["names"]
     n_failed = header.get("n_failed")
     result = Result(
         equations=tuple(equations),
         names=None if names is None else tuple(map(as_text, as_list(names))),
-        data=data,
+        problem=problem,
         settings=settings,
         search=search,
         random_seed=seed,
@@ -585,17 +617,30 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     return result
 
 
-def _check_alike(evidences: Sequence[Evidence]) -> None:
-    """Refuse evidence that cannot be compared: with several fractions, or several bounds."""
-    gammas = {evidence.gamma for evidence in evidences if np.isfinite(evidence.gamma)}
-    bounds = {evidence.sigma_bounds for evidence in evidences}
+def _read_problem(
+    data: Data,
+    settings: Settings,
+    search: Search | None,
+    weighed: Sequence[tuple[Equation, Evidence]],
+) -> Problem:
+    """Return what equations were weighed on; refuse evidence that cannot be compared."""
+    gammas = {evidence.gamma for _, evidence in weighed if np.isfinite(evidence.gamma)}
+    bounds = {evidence.sigma_bounds for _, evidence in weighed}
     if len(gammas) > 1 or len(bounds) > 1:
         raise ValueError("its equations were weighed with different fractions or bounds")
+    largest = None if search is None else search.max_parameters
+    if largest is None:
+        largest = max(len(equation.parameters) for equation, _ in weighed)
+    problem = Problem.of(data, settings, largest)
+    # A conventional search has no fraction of its own.
+    return replace(problem, gamma=gammas.pop() if gammas else problem.gamma)
 
 
 def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays of a saved result."""
     arrays: dict[str, NDArray[Any]] = {"X": result.data.X, "y": result.data.y}
+    if result.data.y_err is not None:
+        arrays["y_err"] = result.data.y_err
     equations = []
     for place, fitted in enumerate(result.equations):
         posterior = None
@@ -644,5 +689,12 @@ def _plain(value: Any) -> Any:
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of pmsr and of the libraries that decide its numbers."""
-    return {name: version(name) for name in LIBRARIES}
+    """Return the versions of pmsr, of Python and of the libraries that the numbers depend on.
+
+    Examples
+    --------
+    >>> list(library_versions())[:3]
+    ['pmsr', 'Python', 'pymc']
+    """
+    found = {"pmsr": version("pmsr"), "Python": platform.python_version()}
+    return found | {name: version(name) for name in LIBRARIES}

@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -210,7 +210,7 @@ def _find_wrong(e: Evidence, n_parameters: int, n_points: int, conventional: boo
         "log_q_se": 0.0 <= e.log_q_se < math.inf,
         "log_z": agree,
         "gamma": 0.0 < e.gamma < 1.0 or (math.isnan(e.gamma) and math.isnan(e.log_q)),
-        "sigma_bounds": 0.0 < e.sigma_bounds[0] < e.sigma_bounds[1] < math.inf,
+        "sigma_bounds": 0.0 < e.sigma_bounds[0] <= e.sigma_bounds[1] < math.inf,
         "n_parameters": e.n_parameters == n_parameters,
         "rank": e.rank <= min(n_parameters, n_points),
         "theta": e.theta.shape == (n_parameters,) and fitted,
@@ -281,7 +281,10 @@ def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     """Return the data that a result explains."""
     y = _check_shape(arrays["y"], arrays["y"].shape[:1])
     target = pd.Series(y, name=as_text(record["target"]))
-    return make_data(arrays["X"], target, names=as_list(record["names"]))
+    data = make_data(arrays["X"], target, names=as_list(record["names"]))
+    if "y_err" not in arrays:
+        return data
+    return replace(data, y_err=_check_shape(arrays["y_err"], data.y.shape))
 
 
 def _check_shape(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:

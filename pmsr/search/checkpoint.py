@@ -24,7 +24,7 @@ from pmsr.files import (
     writing,
 )
 from pmsr.search.genome import Genome
-from pmsr.settings import Search, Settings
+from pmsr.settings import ADDED, Search, Settings
 
 FORMAT = 1
 BUDGETS = ("generations", "max_time", "max_evaluations", "patience")
@@ -242,8 +242,12 @@ def _fingerprint(data: Data, search: Search, settings: Settings, seed: int) -> s
     options = asdict(search)
     for name in (*BUDGETS, "n_finalists"):
         del options[name]
+    chosen = asdict(settings)
+    for name, value in ADDED.items():
+        if chosen[name] == value:
+            del chosen[name]
     digest = blake2b(digest_size=16)
     digest.update(data.X.tobytes())
     digest.update(data.y.tobytes())
-    digest.update(json.dumps([data.names, options, asdict(settings), seed]).encode())
+    digest.update(json.dumps([data.names, options, chosen, seed]).encode())
     return digest.hexdigest()

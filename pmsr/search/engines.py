@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-from pmsr.data import Data
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence, fit_rmse, weigh
+from pmsr.evidence.problem import Problem
 from pmsr.laws.order import SEARCH_MARGIN, certain_log_q, find_winner
 from pmsr.search.selection import replaces_if_better, replaces_probabilistically
 from pmsr.settings import Search, Settings
@@ -70,14 +70,14 @@ def engine_of(search: Search | None) -> Engine:
 
 def _fit(
     program: Program,
-    data: Data,
+    problem: Problem,
     settings: Settings,
     seed: np.random.SeedSequence,
     *,
     floor: float = -np.inf,
 ) -> Evidence:
     """Fit, whatever the floor: there is nothing that could be spared."""
-    return fit_rmse(program, data, settings, seed)
+    return fit_rmse(program, problem, settings, seed)
 
 
 ENGINES = {

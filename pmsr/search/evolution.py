@@ -14,6 +14,7 @@ from pmsr.data import Data, leave_out_constant
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence
+from pmsr.evidence.problem import Problem, as_problem
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import rank
 from pmsr.limits import time_left
@@ -113,7 +114,7 @@ Callback = Callable[[Generation], bool | None]
 
 
 def run_evolution(
-    data: Data,
+    data: Data | Problem,
     *,
     search: Search | None = None,
     settings: Settings | None = None,
@@ -129,7 +130,8 @@ def run_evolution(
     Parameters
     ----------
     data
-        The observations. Variables that are the same in all rows are left out.
+        The observations, or the problem that was made of them and of the settings. Variables that
+        are the same in all rows are left out.
     search, settings
         Options of the search and of the evidence.
     seeds
@@ -163,12 +165,14 @@ def run_evolution(
     >>> print(found.winner)
     c0*sqrt(H)
     """
-    data = leave_out_constant(data)
-    seeds = [guess_without_constant(seed, data) for seed in seeds]
-    run = _Run(data, search or Search(), settings or QUICK, random_seed, n_jobs)
+    search, settings = search or Search(), settings or QUICK
+    problem = as_problem(data, settings, search.max_parameters)
+    problem = replace(problem, data=leave_out_constant(problem.data))
+    seeds = [guess_without_constant(seed, problem.data) for seed in seeds]
+    run = _Run(problem, search, settings, random_seed, n_jobs)
     with run.workers.parallel:
         if checkpoint is not None and Path(checkpoint).exists():
-            run.restore(load_state(checkpoint, data, run.search, run.settings, run.seed))
+            run.restore(load_state(checkpoint, run.data, search, settings, run.seed))
         else:
             run.prepare(seeds)
         with show_progress(run, verbose) as show:
@@ -196,22 +200,14 @@ class _Run:
 
     def __init__(
         self,
-        data: Data,
+        problem: Problem,
         search: Search,
         settings: Settings,
         random_seed: RandomSeed,
         n_jobs: int | None,
     ) -> None:
-        if settings.gamma == "ohagan":
-            # One gamma for all equations, or their evidence could not be compared.
-            if search.max_parameters is None:
-                raise ValueError(
-                    "gamma='ohagan' depends on the largest equation. Set max_parameters, or use "
-                    "gamma='paper'."
-                )
-            gamma = settings.resolve_gamma(len(data.y), search.max_parameters)
-            settings = replace(settings, gamma=gamma)
-        self.data, self.search, self.settings = data, search, settings
+        self.problem, self.search, self.settings = problem, search, settings
+        self.data = data = problem.data
         self.engine = engine_of(search)
         self.started = time.monotonic()
         self.begun = self.started  # in this process: a search that goes on has started earlier
@@ -222,7 +218,7 @@ class _Run:
             search.operators, data.names, search.max_complexity, shared=search.share_parameters
         )
         self.archive = Archive()
-        self.workers = Workers.hire(data, search, n_jobs)
+        self.workers = Workers.hire(problem, search, n_jobs)
         self.generation = 0
         self.last_improvement = 0
         self.history = tools.Logbook()

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 
 from pmsr.equation.expression import Equation
@@ -12,21 +11,10 @@ from pmsr.evidence.smc import MAX_SWEEPS
 from pmsr.laws.identity import SAME_ERROR, Trace, group_laws, is_among
 from pmsr.search.archive import Candidate
 from pmsr.search.workers import Workers, batches
-from pmsr.settings import FINALIST, Settings
+from pmsr.settings import Settings
 
 FINAL_SHARE = 0.2  # of max_time, at least, for all that comes after the last generation
 MOST_SHARE = 0.5  # of max_time, at most, for the same
-
-
-def finalist_settings(settings: Settings) -> Settings:
-    """Return the settings with which a search's finalists are weighed again."""
-    return replace(
-        settings,
-        n_draws=max(settings.n_draws, FINALIST.n_draws // 4),
-        n_multistarts=max(settings.n_multistarts, FINALIST.n_multistarts),
-        n_replicates=max(settings.n_replicates, 2),
-        thorough=True,
-    )
 
 
 def order_finalists(
@@ -99,7 +87,7 @@ def reserve(whole: float, quick: float, settings: Settings) -> float:
         What a finalist and the winner's posterior need, as far as the numbers of draws decide it,
         within the least and the most share of the whole.
     """
-    posterior = _posterior_work(finalist_settings(settings))
+    posterior = _posterior_work(settings.for_finalists())
     needed = _expected(quick, settings) * (1.0 + posterior)
     return min(MOST_SHARE * whole, max(FINAL_SHARE * whole, needed))
 
@@ -128,7 +116,7 @@ def weigh_finalists(
     quick
         As in `reserve`.
     """
-    thorough = finalist_settings(settings)
+    thorough = settings.for_finalists()
     slowest, weighed = _expected(quick, settings), set()
     half = 0.5 * (time.monotonic() + limit)
     for chunk in batches(keys, workers.n_workers):
@@ -151,7 +139,7 @@ def _weigh_again(
     keys: Sequence[str], workers: Workers, settings: Settings, seed: int, until: float | None
 ) -> Iterator[tuple[Equation, Evidence]]:
     """Weigh each equation in a worker of its own; those that end in time."""
-    equations = [Equation(key, workers.data.names) for key in keys]
+    equations = [Equation(key, workers.names) for key in keys]
     tasks = [(key, one.program) for key, one in zip(keys, equations, strict=True)]
     evidences = workers.weigh(tasks, settings, seed, until, size=1)
     for equation, evidence in zip(equations, evidences, strict=True):
@@ -161,7 +149,7 @@ def _weigh_again(
 
 def _expected(quick: float, settings: Settings) -> float:
     """Return the seconds that a finalist will take, from what weighing took in the search."""
-    return quick * _work(finalist_settings(settings)) / _work(settings)
+    return quick * _work(settings.for_finalists()) / _work(settings)
 
 
 def _work(settings: Settings) -> int:

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from pmsr.data import Data
 from pmsr.equation.operators import Operator, added_operators, take_over
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence, seed_for
+from pmsr.evidence.problem import Problem
 from pmsr.limits import OutOfTime, check_time, time_left, time_limit
 from pmsr.search.constraints import Reading, read_graph
 from pmsr.search.engines import engine_of
@@ -28,7 +28,7 @@ class Workers:
 
     Parameters
     ----------
-    data, search
+    problem, search
         What the search is about.
     parallel
         joblib's workers, to be entered once around all work.
@@ -36,16 +36,21 @@ class Workers:
         How many there are.
     """
 
-    data: Data
+    problem: Problem
     search: Search
     parallel: Any  # joblib comes without types
     n_workers: int
 
     @classmethod
-    def hire(cls, data: Data, search: Search, n_jobs: int | None) -> Self:
+    def hire(cls, problem: Problem, search: Search, n_jobs: int | None) -> Self:
         """Return workers in the sense of joblib's ``n_jobs``."""
         parallel = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch="all")
-        return cls(data, search, parallel, effective_n_jobs(n_jobs))
+        return cls(problem, search, parallel, effective_n_jobs(n_jobs))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return self.problem.data.names
 
     def dismiss(self) -> Self:
         """Return workers that leave all work to this process."""
@@ -55,7 +60,7 @@ class Workers:
         """Find out what graphs mean; None of those left when time is up."""
         until = _to_wall_clock(deadline)
         readings = self.parallel(
-            delayed(_read_batch)(batch, self.data.names, self.search, added_operators(), until)
+            delayed(_read_batch)(batch, self.names, self.search, added_operators(), until)
             for batch in batches(genomes, self._share(len(genomes)))
         )
         return [reading for batch in readings for reading in batch]
@@ -89,7 +94,7 @@ class Workers:
         added = added_operators()
         evidences = self.parallel(
             delayed(_weigh_batch)(
-                batch, self.data, self.search, settings, seed, added, until, floor
+                batch, self.problem, self.search, settings, seed, added, until, floor
             )
             for batch in batches(tasks, size or self._share(len(tasks)))
         )
@@ -140,7 +145,7 @@ def _read_batch(
 
 def _weigh_batch(
     tasks: Sequence[tuple[str, Program]],
-    data: Data,
+    problem: Problem,
     search: Search,
     settings: Settings,
     seed: int,
@@ -155,6 +160,6 @@ def _weigh_batch(
         for key, program in tasks:
             check_time()
             evidences.append(
-                engine.weigh(program, data, settings, seed_for(key, seed), floor=floor)
+                engine.weigh(program, problem, settings, seed_for(key, seed), floor=floor)
             )
     return evidences + [None] * (len(tasks) - len(evidences))

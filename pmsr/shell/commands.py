@@ -27,11 +27,13 @@ from rich.table import Table
 
 from pmsr import experiments
 from pmsr.csv_text import to_csv
-from pmsr.data import leave_out_constant, load_galileo, make_data
+from pmsr.data import Data, leave_out_constant, load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.grammar import without_quotes
 from pmsr.equation.notation import plus_minus
 from pmsr.estimator import BayesianSymbolicRegressor
+from pmsr.evidence.evidence import weigh
+from pmsr.evidence.problem import Problem
 from pmsr.files import naming, write_file
 from pmsr.limits import time_limit
 from pmsr.result.comparison import weigh_equations
@@ -40,7 +42,7 @@ from pmsr.result.result import Result
 from pmsr.search.engines import ENGINES
 from pmsr.search.evolution import Generation, guess_without_constant
 from pmsr.search.finalists import FINAL_SHARE
-from pmsr.search.genome import Primitives
+from pmsr.search.genome import Primitives, constant_equation
 from pmsr.settings import QUICK, Search
 from pmsr.shell.data_files import choose_columns, read_table, split_table
 from pmsr.shell.run_folder import (
@@ -133,7 +135,7 @@ def _start(
     source: str,
 ) -> int:
     """Check what can be checked, make the folder, and search."""
-    _check(chosen, X, y)
+    data = _check(chosen, X, y)
     regressor = BayesianSymbolicRegressor(
         **chosen, random_state=arguments.seed, n_jobs=arguments.jobs, verbose=False
     )
@@ -149,7 +151,7 @@ def _start(
     prepare_folder(path, force=arguments.force)
     try:
         start_run(path, run, X, y)
-        return _search(path, run, regressor, X, y, arguments)
+        return _search(path, run, regressor, data, arguments)
     except (ValueError, OSError) as error:
         if is_new and not (path / CHECKPOINT).exists():
             # What could not begin leaves nothing behind.
@@ -167,8 +169,8 @@ def _with_way_out(error: Exception, path: Path) -> Exception:
     return OSError(error.errno, text, error.filename)
 
 
-def _check(chosen: Mapping[str, Any], X: Any, y: Any) -> None:
-    """Refuse options that the search would refuse, before anything is written."""
+def _check(chosen: Mapping[str, Any], X: Any, y: Any) -> Data:
+    """Return the measurements; refuse what the search would refuse, before anything is written."""
     data = make_data(X, y)
     varying = leave_out_constant(data)
     options = {name: value for name, value in chosen.items() if name != "guesses"}
@@ -180,6 +182,7 @@ def _check(chosen: Mapping[str, Any], X: Any, y: Any) -> None:
         raise ValueError(f"{error}{hint}") from None
     for guess in chosen.get("guesses", ()):
         guess_without_constant(Equation(guess, data.names), varying)
+    return data
 
 
 def _is_file(name: str) -> bool:
@@ -207,7 +210,7 @@ def resume(arguments: argparse.Namespace) -> int:
     run = replace(run, parameters=parameters, finished=False)
     options = {**parameters, "operators": tuple(parameters["operators"])}
     seed = options.pop("random_state")
-    _check(options, X, y)
+    data = _check(options, X, y)
     regressor = BayesianSymbolicRegressor(
         **options, random_state=seed, n_jobs=arguments.jobs, verbose=False
     )
@@ -215,7 +218,7 @@ def resume(arguments: argparse.Namespace) -> int:
     try:
         write_settings(path, run)
         write_log(path, f"resumed: {arguments.command_line}")
-        return _search(path, run, regressor, X, y, arguments)
+        return _search(path, run, regressor, data, arguments)
     except OSError as error:
         raise _with_way_out(error, path) from error
 
@@ -224,13 +227,12 @@ def _search(
     path: Path,
     run: Run,
     regressor: BayesianSymbolicRegressor,
-    X: Any,
-    y: Any,
+    data: Data,
     arguments: argparse.Namespace,
 ) -> int:
     """Search, and write and show what was found; also after Ctrl-C."""
     with _SearchProgress(regressor, arguments.quiet) as show:
-        _warm_up(X, y, arguments.jobs)
+        _warm_up(data, arguments.jobs)
         left = (regressor.max_time or math.inf) - read_used(path)[1]
         # To load and to prepare takes a second or two of the time; but where it takes most, because
         # the first run on a machine compiles, half of the time is still for the search.
@@ -252,7 +254,7 @@ def _search(
             time_limit(limit - to_write),
         ):
             try:
-                regressor.fit(X, y)
+                regressor.fit_data(data)
             except KeyboardInterrupt:
                 write_log(path, "interrupted before anything was found")
                 raise
@@ -285,18 +287,22 @@ def _silent_threads() -> Iterator[None]:
         threading.excepthook = before
 
 
-def _warm_up(X: Any, y: Any, n_jobs: int | None) -> None:
+def _warm_up(data: Data, n_jobs: int | None) -> None:
     """Load and compile everything, in every process: that is not time for searching.
 
     The first run on a machine compiles for half a minute; processes import for seconds.
     """
-    values = X.to_numpy()  # without names, one of which may be c0
-    weigh_equations(["c0"], values, y, settings=QUICK, random_seed=0)
+    arguments = (
+        constant_equation(data.names).program,
+        Problem.of(data, QUICK),
+        QUICK,
+        np.random.SeedSequence(0),
+    )
+    weigh(*arguments)
     n_workers = effective_n_jobs(n_jobs)
     if n_workers > 1:
         Parallel(n_jobs=n_jobs, batch_size=1)(
-            delayed(weigh_equations)(["c0"], values, y, settings=QUICK, random_seed=0)
-            for _ in range(2 * n_workers)
+            delayed(weigh)(*arguments) for _ in range(2 * n_workers)
         )
 
 

@@ -5,8 +5,10 @@ import pytest
 
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
-from pmsr.evidence.atlas import Atlas, ScaleLaw
+from pmsr.evidence.atlas import Atlas
 from pmsr.evidence.evidence import compute_evidence, make_target
+from pmsr.evidence.noise import ScaleLaw
+from pmsr.evidence.problem import Problem
 from pmsr.settings import FINALIST, Settings
 
 INVARIANT = Settings(parameter_prior="invariant")
@@ -18,7 +20,8 @@ ENZYME = make_data(X, 3.0 * X / (1.0 + X) + 0.1 * np.random.default_rng(5).stand
 
 def target(text, data=ENZYME, settings=INVARIANT):
     law = Equation(text, data.names)
-    return make_target(law.program, data, settings, rng=np.random.default_rng(0))
+    problem = Problem.of(data, settings)
+    return make_target(law.program, problem, 8, rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(("a", "log_b"), [(-3.5, 1.0), (-40.0, -6.0), (0.7, 0.0)])

@@ -16,11 +16,12 @@ from pmsr.evidence.evidence import (
     compute_evidence,
     fit_equation,
     linear_log_q,
-    log_sigma_integral,
     make_target,
     seed_for,
     weigh,
 )
+from pmsr.evidence.noise import log_sigma_integral
+from pmsr.evidence.problem import Problem
 from pmsr.experiments.datasets import read_source, synthetic
 from pmsr.experiments.exact import brute_force_log_q
 from pmsr.settings import FINALIST, QUICK, Settings
@@ -94,7 +95,8 @@ def test_evidence_matches_brute_force_over_the_region(case):
     text, X, y = curved_cases()[case]
     data = make_data(X, y)
     program = Equation(text, data.names).program
-    target = make_target(program, data, Settings(), rng=np.random.default_rng(0))
+    problem = Problem.of(data, Settings())
+    target = make_target(program, problem, 8, rng=np.random.default_rng(0))
     exact = brute_force_log_q(target)
     runs = [compute_evidence(text, X, y, random_seed=seed) for seed in range(10)]
     values = np.array([run.log_q for run in runs])
@@ -369,7 +371,8 @@ def test_more_parameters_than_points_are_weighed_too():
     x = np.array([1.0, 2.0, 3.0])
     data = make_data(x, np.array([1.0, 3.0, 2.0]))
     program = Equation("c0 + c1*x0 + c2*x0**2 + c3*x0**3", ["x0"]).program
-    run = weigh(program, data, Settings(), np.random.SeedSequence(0))
+    problem = Problem.of(data, Settings())
+    run = weigh(program, problem, Settings(), np.random.SeedSequence(0))
     assert run.failure is None and run.rank == 3 and run.n_parameters == 4
 
 
@@ -378,7 +381,8 @@ def test_the_linear_estimate_is_exact_for_linear_equations():
     data = make_data(X, y)
     for order in (0, 3):
         program = Equation(polynomial(order), ["x0"]).program
-        target = make_target(program, data, Settings(), rng=np.random.default_rng(0))
+        problem = Problem.of(data, Settings())
+        target = make_target(program, problem, 8, rng=np.random.default_rng(0))
         exact = exact_log_q(data.X ** np.arange(order + 1), data.y, Settings())
         # The histogram of log sigma is a midpoint rule with 1024 cells.
         assert linear_log_q(target) == pytest.approx(exact, abs=2e-3)

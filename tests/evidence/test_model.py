@@ -10,6 +10,7 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import make_target
 from pmsr.evidence.model import CHUNK, build_model, make_template
+from pmsr.evidence.problem import Problem
 from pmsr.settings import Settings
 
 
@@ -33,7 +34,8 @@ def test_plain_model_template_and_formula_are_the_same_density(text, seed):
     assume(np.isfinite(expected) and abs(expected) < 1e12)
 
     template = make_template(len(theta))
-    compiled = template.log_likelihood(equation.program, data, theta[None, :], np.array([sigma]))
+    problem = Problem.of(data, Settings())
+    compiled = template.log_likelihood(equation.program, problem, theta[None, :], np.array([sigma]))
     assert compiled[0] == pytest.approx(expected, rel=1e-9)
 
     model = build_model(equation, X, y)
@@ -65,7 +67,7 @@ def test_the_region_enters_as_a_potential():
     X, y = load_galileo("no_shelf")
     law = Equation("k1*D**2/(1 + k2*D)", ["D"])
     rng = np.random.default_rng(0)
-    target = make_target(law.program, make_data(X, y), Settings(), rng=rng)
+    target = make_target(law.program, Problem.of(make_data(X, y), Settings()), 8, rng=rng)
     model = build_model(law, X, y, region=target.region)
     density = model.compile_logp(mode="FAST_COMPILE")
     start = model.initial_point()
@@ -116,7 +118,7 @@ def test_where_the_equation_is_not_finite_the_likelihood_is_zero():
     data = make_data(*load_galileo("shelf"))
     root = Equation("sqrt(c0*H)", ["H"])
     values = make_template(1).log_likelihood(
-        root.program, data, np.array([[-1.0], [1.0]]), np.ones(2)
+        root.program, Problem.of(data, Settings()), np.array([[-1.0], [1.0]]), np.ones(2)
     )
     assert values[0] == -np.inf and np.isfinite(values[1])
 
@@ -127,7 +129,8 @@ def test_chunks_of_particles_do_not_show():
     data = make_data(X, np.sin(7 * X[:, 0]))
     line = Equation("c0 + c1*x0", ["x0"])
     theta, sigma = np.random.default_rng(0).normal(size=(7, 2)), np.ones(7)
-    together = make_template(2).log_likelihood(line.program, data, theta, sigma)
+    problem = Problem.of(data, Settings())
+    together = make_template(2).log_likelihood(line.program, problem, theta, sigma)
     alone = [hand_written(line, data, row, 1.0) for row in theta]
     np.testing.assert_allclose(together, alone, rtol=1e-10)
 

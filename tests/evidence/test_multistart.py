@@ -5,12 +5,16 @@ from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.multistart import FitError, fit, natural_scales
+from pmsr.evidence.problem import Problem
+from pmsr.settings import Settings
 
 
 def fitted(text, X, y, *, seed=0, variables=None, n_multistarts=8):
     data = make_data(X, y)
     program = Equation(text, variables or data.names).program
-    return fit(program, data, n_multistarts, rng=np.random.default_rng(seed))
+    return fit(
+        program, Problem.of(data, Settings()), n_multistarts, rng=np.random.default_rng(seed)
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))

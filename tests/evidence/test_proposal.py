@@ -6,14 +6,17 @@ from scipy.integrate import quad, simpson
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import make_target
-from pmsr.evidence.proposal import LogSigma, Proposal, log_sum_exp
+from pmsr.evidence.noise import LogSigma
+from pmsr.evidence.problem import Problem
+from pmsr.evidence.proposal import Proposal, log_sum_exp
 from pmsr.settings import Settings
 
 
 def target_of(text, X, y, **options):
     data = make_data(X, y)
     rng = np.random.default_rng(0)
-    return make_target(Equation(text, data.names).program, data, Settings(**options), rng=rng)
+    problem = Problem.of(data, Settings(**options))
+    return make_target(Equation(text, data.names).program, problem, 8, rng=rng)
 
 
 GALILEO = ("k1*D**2/(1 + k2*D)", *load_galileo("no_shelf"))

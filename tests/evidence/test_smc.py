@@ -11,6 +11,7 @@ from pmsr.equation.expression import Equation
 from pmsr.evidence import smc
 from pmsr.evidence.evidence import make_target
 from pmsr.evidence.model import build_model, make_template
+from pmsr.evidence.problem import Problem
 from pmsr.evidence.smc import (
     FractionalKernel,
     effective_sample_size,
@@ -27,7 +28,8 @@ NO_SHELF = load_galileo("no_shelf")
 
 def target_of(equation, X, y, settings=None):
     rng = np.random.default_rng(0)
-    return make_target(equation.program, make_data(X, y), settings or Settings(), rng=rng)
+    problem = Problem.of(make_data(X, y), settings or Settings())
+    return make_target(equation.program, problem, 8, rng=rng)
 
 
 def cubic():

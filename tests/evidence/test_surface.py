@@ -5,7 +5,9 @@ from pmsr.data import make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.multistart import fit
+from pmsr.evidence.problem import Problem
 from pmsr.evidence.surface import Surface
+from pmsr.settings import Settings
 
 X = np.linspace(0.5, 4.0, 12)
 Y = 2.0 * X / (1.0 + X)
@@ -50,7 +52,7 @@ def test_a_look_has_the_volume_the_error_and_the_conditional_mean(text, theta):
 
 def test_distances_are_those_of_the_predictions():
     law = Equation("c0*x0/(c1 + x0)", ["x0"]).program
-    found = fit(law, DATA, 4, rng=np.random.default_rng(0))
+    found = fit(law, Problem.of(DATA, Settings()), 4, rng=np.random.default_rng(0))
     around = Surface.of(law, DATA).around(found.minima[:1])
     theta = found.theta + np.array([0.3, -0.1])
     values = evaluate(law, np.stack([theta, found.theta]), DATA.X)
@@ -88,7 +90,7 @@ def test_a_phase_counts_within_one_period():
     wrapped = law.wrap(np.array([1.0, 1.3, 40.0]))
     assert -np.pi <= 1.3 * X[0] - wrapped[2] <= np.pi
     np.testing.assert_allclose(np.sin(1.3 * X - wrapped[2]), np.sin(1.3 * X - 40.0), atol=1e-9)
-    found = fit(law.program, DATA, 4, rng=np.random.default_rng(0))
+    found = fit(law.program, Problem.of(DATA, Settings()), 4, rng=np.random.default_rng(0))
     around = law.around(found.minima[:1])
     theta = np.repeat(found.theta[None, :], 3, axis=0)
     theta += np.outer([0.0, 1.0, 2.0], law.watched[0].shifts[0])

@@ -9,7 +9,7 @@ from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.report.content import gather_content
 from pmsr.report.page import render_report
 from pmsr.result.comparison import weigh_equations
-from pmsr.result.result import from_evolution
+from pmsr.result.result import from_evolution, library_versions
 from pmsr.search.evolution import run_evolution
 from pmsr.settings import QUICK, Search, Settings
 
@@ -115,3 +115,10 @@ def test_an_estimator_writes_its_report(tmp_path):
     text = path.read_text(encoding="utf-8")
     assert "A &lt;b&gt;title&lt;/b&gt;" in text and "50 % credible interval" in text
     assert np.isfinite(regressor.result_.best.evidence.log_q)
+
+
+def test_the_versions_are_those_that_made_the_result():
+    law = weigh_equations(["c0*sqrt(H)"], *load_galileo("shelf"), settings=QUICK, random_seed=1)
+    made = {"pmsr": "0.0.9", "Python": "3.11.0"}
+    assert gather_content(law).versions == library_versions()
+    assert gather_content(dataclasses.replace(law, versions=made)).versions == made

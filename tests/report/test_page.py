@@ -18,9 +18,9 @@ from pmsr.equation.notation import plus_minus
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.prediction import predict
-from pmsr.report.content import ReportContent, find_versions
+from pmsr.report.content import ReportContent
 from pmsr.report.page import PAPER, SOFTWARE, render_report, short, write_report
-from pmsr.result.result import make_table
+from pmsr.result.result import library_versions, make_table
 
 SHELF = load_galileo("shelf")
 EVIL = "<script>alert(1)</script>"
@@ -221,7 +221,7 @@ def test_a_result_without_doubts_says_so(galileo):
 
 def test_settings_versions_and_how_to_cite(page):
     assert "gamma 0.447" in page.words
-    assert f"pymc {find_versions()['pymc']}" in page.words
+    assert f"pymc {library_versions()['pymc']}" in page.words
     assert SOFTWARE["title"] in page.words
     citation = (Path(__file__).parents[2] / "CITATION.cff").read_text()
     assert SOFTWARE["title"] in citation

@@ -264,3 +264,16 @@ def test_an_equation_that_can_be_weighed_but_not_sampled_is_doubted(monkeypatch)
     monkeypatch.setattr("pmsr.result.fitted.draw_posterior", refuse)
     assert fitted.warnings == ["has no posterior on these data: too bad."]
     assert str(fitted) == "D = c0*sqrt(H)"
+
+
+def test_a_model_for_pymc_holds_what_the_evidence_holds():
+    X = np.linspace(1.0, 3.0, 8)[:, None]
+    fitted = fit("c0*c1*x0", X, 2.0 * X[:, 0] + 0.01 * np.sin(9 * X[:, 0]))
+    model = fitted.to_pymc()
+    [held] = fitted.draws.held
+    [free] = {"c0", "c1"} - {held}
+    assert [variable.name for variable in model.free_RVs] == [free, "sigma"]
+    point = model.initial_point()
+    assert np.isfinite(model.compile_logp(mode="FAST_COMPILE")(point))
+    value = float(model[held].eval())
+    assert value * float(point[free]) == pytest.approx(2.0, rel=0.01)

@@ -505,3 +505,29 @@ def test_a_sine_has_all_its_equations_averaged():
     )
     # The others have probabilities below one in a million.
     np.testing.assert_array_equal(waves.predict(X, average=True), waves.predict(X))
+
+
+def test_a_result_of_the_first_version_says_what_its_prior_was():
+    header = json.loads((SAVED / HEADER).read_text())
+    assert "parameter_prior" not in header["settings"]
+    assert load_result(SAVED).problem.parameter_prior == "flat"
+
+
+def test_doubts_are_found_once_and_again_when_there_is_a_posterior(monkeypatch):
+    found = []
+    result = weigh_equations(["c0*sqrt(H)"], *SHELF, settings=QUICK, random_seed=1)
+
+    def refuse(*arguments, **options):
+        raise ValueError("no time")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pmsr.result.fitted.draw_posterior", refuse)
+        assert "no time" in result.warnings
+    assert "no time" not in result.warnings
+    original = type(result)._find_doubts
+    monkeypatch.setattr(type(result), "_find_doubts", lambda one: found.append(one))
+    again = result.warnings
+    again.append("mine")
+    assert found == [] and "mine" not in result.warnings
+    monkeypatch.setattr(type(result), "_find_doubts", original)
+    assert result.select(0).warnings == result.warnings

@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +45,14 @@ def test_a_state_survives_the_disk(tmp_path):
     assert after.candidates == before.candidates
     assert (after.generation, after.keys, after.history) == (7, before.keys, before.history)
     assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_a_checkpoint_of_the_first_version_is_read():
+    path = Path(__file__).parents[1] / "data" / "checkpoint-0.1.0.npz"
+    old = load_state(path, DATA, SEARCH, SETTINGS, 5)
+    assert (old.generation, old.keys) == (7, state().keys)
+    with pytest.raises(ValueError, match="belongs to other data, options or seed"):
+        load_state(path, DATA, SEARCH, replace(SETTINGS, parameter_prior="invariant"), 5)
 
 
 def test_budgets_may_change_but_data_options_and_seed_may_not(tmp_path):

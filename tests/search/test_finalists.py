@@ -9,7 +9,6 @@ from pmsr.search.finalists import (
     FINAL_SHARE,
     MOST_SHARE,
     distinct_laws,
-    finalist_settings,
     order_finalists,
     reserve,
 )
@@ -26,10 +25,10 @@ def candidate(text, score, rmse):
 
 
 def test_finalists_are_weighed_at_least_as_thoroughly_as_the_search_was_told():
-    thorough = finalist_settings(QUICK)
+    thorough = QUICK.for_finalists()
     assert thorough.thorough and thorough.n_replicates == 2
     assert thorough.n_draws == FINALIST.n_draws // 4 > QUICK.n_draws
-    assert finalist_settings(FINALIST) == FINALIST
+    assert FINALIST.for_finalists() == FINALIST
 
 
 def test_spellings_of_one_law_are_one_finalist():

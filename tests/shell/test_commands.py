@@ -70,6 +70,19 @@ def keys(path):
     return [fitted.equation.key for fitted in read_result(path).equations]
 
 
+def test_measurements_are_checked_once_between_a_file_and_its_report(data, monkeypatch):
+    checked = []
+
+    def stack(columns, names):
+        checked.append(names)
+        return original(columns, names)
+
+    original = pmsr.data._stack_columns
+    monkeypatch.setattr(pmsr.data, "_stack_columns", stack)
+    assert main(["fit", data, "--target", "D", *TINY, "--generations", "2"]) == 0
+    assert checked == [("H",)]
+
+
 def test_fit_leaves_a_folder_and_prints_a_table(data, tmp_path, capsys):
     assert main(["fit", data, "--target", "D", *TINY, "--generations", "6"]) == 0
     folder = tmp_path / "ramp & shelf-run"
