@@ -16,6 +16,7 @@ LARGEST_INTEGER = 2**63 - 1  # PyTensor's integers end here; a longer one become
 LARGEST_DENOMINATOR = 64  # 0.5 is exactly 1/2, so that x**0.5 is sqrt(x)
 # SymPy computes 8**n exactly for log(1 - (x + 3/8)**n): milliseconds here, for ever at 10**10.
 LARGEST_EXPONENT = 10_000
+LARGEST_EFFORT = 10_000  # for a power of what contains powers, see `effort`
 # Levels of a number such as 2**(-sqrt(3)); SymPy compares higher towers with ever more digits.
 HIGHEST_NUMBER = 8
 
@@ -64,21 +65,25 @@ def apply_operator(name: str, *arguments: Any) -> Any:
         raise ValueError(describe_failure(sympy.zoo))  # SymPy raises something else for floats
     value = OPERATORS[name].sympy(*arguments)
     if name == "tanh":
-        _leave_undecided(value)
+        _decide_tanh(value)
     return without_cot(value) if name == "tan" else value
 
 
-def _leave_undecided(value: Any) -> None:
+def _decide_tanh(value: Any) -> None:
     """Keep SymPy from splitting the argument of tanh into a real and an imaginary part.
 
-    It does so to tell whether tanh(sqrt(...)) is real and finite, does not find out, and takes
-    minutes for a tower of functions. No other operator asks in this way.
+    It does so to tell whether tanh is real and finite, which takes minutes for a tower of functions:
+    with a real argument it is, and for any other, such as sqrt(...), SymPy does not find out. No
+    other operator asks in this way.
     """
-    if isinstance(value, sympy.tanh) and not value.args[0].is_real:
+    if isinstance(value, sympy.tanh):
         if value._assumptions is value.default_assumptions:
             value._assumptions = value.default_assumptions.copy()
-        for fact in ("real", "finite"):
-            value._assumptions.setdefault(fact, None)
+        if value.args[0].is_real:
+            value._assumptions.deduce_all_facts((("real", True),))  # which includes finite
+        else:
+            for fact in ("real", "finite"):
+                value._assumptions.setdefault(fact, None)
 
 
 def _absolute(argument: Any) -> Any:
@@ -121,7 +126,8 @@ def power(base: Any, exponent: Any) -> Any:
     Raises
     ------
     TooLarge
-        If a number in the exponent, or in what (x**a)**b becomes, is beyond `LARGEST_EXPONENT`.
+        If a number in the exponent, or in what (x**a)**b becomes, is beyond `LARGEST_EXPONENT`, or
+        if powers are nested so deeply that SymPy would not come back; see `effort`.
     """
     check_exponent(exponent)
     if exponent.is_number:
@@ -135,9 +141,55 @@ def power(base: Any, exponent: Any) -> Any:
             base = Mul(Float(coefficient), rest)
     if base.is_Mul and not exponent.is_Integer:
         base = _with_one_float(base)
+    _check_effort(base, exponent)
     if base.is_Rational and base.p == 1 and base.q != 1 and not exponent.is_number:
         return Pow(Integer(base.q), -exponent)
     return Pow(base, exponent)
+
+
+def _check_effort(base: Any, exponent: Any) -> None:
+    """Refuse a power about which SymPy would think for ever.
+
+    It asks for real and imaginary parts where a product or a power is raised to what is no integer
+    (may the exponents be multiplied?), and factors an exponent that is not just a symbol. Elsewhere
+    it asks nothing: sqrt(1 + sqrt(1 + ...)) may be as deep as any function.
+    """
+    steps = effort(exponent) if exponent.args else 0
+    if not exponent.is_Integer and (base.is_Mul or base.is_Pow):
+        steps += effort(base)
+    if steps > LARGEST_EFFORT:
+        raise TooLarge(
+            f"Powers of powers are nested too deeply: algebra may take {LARGEST_EFFORT:,} steps, "
+            f"and would take about {steps:.2g} here. Nest fewer roots, quotients and exponents in "
+            "one another."
+        )
+
+
+def effort(expression: Any) -> int:
+    """Estimate the nodes of the real and the imaginary part of an expression, as SymPy finds them.
+
+    Both parts of the base occur in both parts of a power, and those of a root have them in a modulus
+    and in an angle: a power doubles what is below it, a root quadruples it. SymPy's time follows
+    this number: some tenths of a second at `LARGEST_EFFORT`, and a level more can be minutes.
+
+    Examples
+    --------
+    >>> x = real_symbol("x")
+    >>> effort(x + 1), effort((x + 1) ** 2), effort(sympy.sqrt(x + 1))
+    (3, 10, 20)
+    """
+    known: dict[Any, int] = {}
+
+    def look(e: Any) -> int:
+        found = known.get(e)
+        if found is None:
+            found = 1 + sum(map(look, e.args))
+            if e.is_Pow:
+                found *= 4 if e.exp.is_number and not e.exp.is_Integer else 2
+            known[e] = found
+        return found
+
+    return look(expression)
 
 
 def _with_one_float(product: Any) -> Any:
