@@ -16,7 +16,7 @@ LARGEST_INTEGER = 2**63 - 1  # PyTensor's integers end here; a longer one become
 LARGEST_DENOMINATOR = 64  # 0.5 is exactly 1/2, so that x**0.5 is sqrt(x)
 # SymPy computes 8**n exactly for log(1 - (x + 3/8)**n): milliseconds here, for ever at 10**10.
 LARGEST_EXPONENT = 10_000
-LARGEST_EFFORT = 10_000  # for a power of what contains powers, see `effort`
+LARGEST_EFFORT = 3_000  # for a power of what contains powers, see `effort`
 # Levels of a number such as 2**(-sqrt(3)); SymPy compares higher towers with ever more digits.
 HIGHEST_NUMBER = 8
 
@@ -150,13 +150,15 @@ def power(base: Any, exponent: Any) -> Any:
 def _check_effort(base: Any, exponent: Any) -> None:
     """Refuse a power about which SymPy would think for ever.
 
-    It asks for real and imaginary parts where a product or a power is raised to what is no integer
-    (may the exponents be multiplied?), and factors an exponent that is not just a symbol. Elsewhere
-    it asks nothing: sqrt(1 + sqrt(1 + ...)) may be as deep as any function.
+    It factors an exponent that is not just a symbol, and where a power such as 1/(x + y) is raised
+    to what is no integer (may the exponents be multiplied?) it asks for the real and the imaginary
+    part of x + y. Elsewhere it asks nothing: sqrt(1 + sqrt(1 + ...)) may be as deep as any function.
     """
-    steps = effort(exponent) if exponent.args else 0
-    if not exponent.is_Integer and (base.is_Mul or base.is_Pow):
-        steps += effort(base)
+    # Numbers are kept low by `HIGHEST_NUMBER`.
+    steps = 0 if exponent.is_number else effort(exponent)
+    if not exponent.is_Integer:
+        inner = (factor.base for factor in Mul.make_args(base) if factor.is_Pow)
+        steps += sum(effort(b) for b in inner if not b.is_extended_real)
     if steps > LARGEST_EFFORT:
         raise TooLarge(
             f"Powers of powers are nested too deeply: algebra may take {LARGEST_EFFORT:,} steps, "
@@ -168,15 +170,17 @@ def _check_effort(base: Any, exponent: Any) -> None:
 def effort(expression: Any) -> int:
     """Estimate the nodes of the real and the imaginary part of an expression, as SymPy finds them.
 
-    Both parts of the base occur in both parts of a power, and those of a root have them in a modulus
-    and in an angle: a power doubles what is below it, a root quadruples it. SymPy's time follows
-    this number: some tenths of a second at `LARGEST_EFFORT`, and a level more can be minutes.
+    (a + b*i)**n has n + 1 terms; a root has both parts of its base in a modulus and in an angle, and
+    so twice in each of its own; a function has them in both of its own, sums in a product are
+    multiplied out, and what is known to be real stays as it is. A variable exponent is factored
+    with all that is in it. SymPy's time follows this number: some tenths of a second at
+    `LARGEST_EFFORT`, and a level more can be minutes.
 
     Examples
     --------
     >>> x = real_symbol("x")
     >>> effort(x + 1), effort((x + 1) ** 2), effort(sympy.sqrt(x + 1))
-    (3, 10, 20)
+    (3, 5, 20)
     """
     known: dict[Any, int] = {}
 
@@ -184,8 +188,14 @@ def effort(expression: Any) -> int:
         found = known.get(e)
         if found is None:
             found = 1 + sum(map(look, e.args))
-            if e.is_Pow:
-                found *= 4 if e.exp.is_number and not e.exp.is_Integer else 2
+            if e.is_Pow and e.exp.is_Integer:
+                found *= 1 if e.base.is_extended_real else abs(e.exp.p) + 1
+            elif e.is_Pow:
+                found *= 4 if e.exp.is_number else 2
+            elif e.is_Function and not e.is_extended_real:
+                found *= 2
+            elif e.is_Mul and not e.is_extended_real:
+                found *= math.prod(len(factor.args) for factor in e.args if factor.is_Add)
             known[e] = found
         return found
 
