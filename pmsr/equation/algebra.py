@@ -72,9 +72,9 @@ def apply_operator(name: str, *arguments: Any) -> Any:
 def _decide_tanh(value: Any) -> None:
     """Keep SymPy from splitting the argument of tanh into a real and an imaginary part.
 
-    It does so to tell whether tanh is real and finite, which takes minutes for a tower of functions:
-    with a real argument it is, and for any other, such as sqrt(...), SymPy does not find out. No
-    other operator asks in this way.
+    It does so to tell whether tanh is real and finite, which takes minutes for a tower of
+    functions: with a real argument it is, and for any other, such as sqrt(...), SymPy does not find
+    out. No other operator asks in this way.
     """
     if isinstance(value, sympy.tanh):
         if value._assumptions is value.default_assumptions:
@@ -152,7 +152,7 @@ def _check_effort(base: Any, exponent: Any) -> None:
 
     It factors an exponent that is not just a symbol, and where a power such as 1/(x + y) is raised
     to what is no integer (may the exponents be multiplied?) it asks for the real and the imaginary
-    part of x + y. Elsewhere it asks nothing: sqrt(1 + sqrt(1 + ...)) may be as deep as any function.
+    part of x + y. Elsewhere it asks nothing: sqrt(1 + sqrt(1 + ...)) may be as deep as any other.
     """
     # Numbers are kept low by `HIGHEST_NUMBER`.
     steps = 0 if exponent.is_number else effort(exponent)
@@ -170,8 +170,8 @@ def _check_effort(base: Any, exponent: Any) -> None:
 def effort(expression: Any) -> int:
     """Estimate the nodes of the real and the imaginary part of an expression, as SymPy finds them.
 
-    (a + b*i)**n has n + 1 terms; a root has both parts of its base in a modulus and in an angle, and
-    so twice in each of its own; a function has them in both of its own, sums in a product are
+    (a + b*i)**n has n + 1 terms; a root has both parts of its base in a modulus and in an angle,
+    and so twice in each of its own; a function has them in both of its own, sums in a product are
     multiplied out, and what is known to be real stays as it is. A variable exponent is factored
     with all that is in it. SymPy's time follows this number: some tenths of a second at
     `LARGEST_EFFORT`, and a level more can be minutes.
@@ -351,7 +351,8 @@ def tidy(expression: Any) -> Any:
         stack.extend(e.args)
         if e.is_number or e.is_Mul:
             numbers = [e] if e.is_number else [f for f in e.args if f.is_number]
-            if not math.isfinite(math.prod(map(constant_value, numbers))):
+            size = math.prod(map(constant_value, numbers))
+            if not math.isfinite(size) or (size == 0.0 and Mul(*numbers).is_zero is False):
                 raise ValueError(
                     f"An equation must be real and finite, got {expression}. "
                     + describe_failure(Mul(*numbers))

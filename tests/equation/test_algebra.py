@@ -72,7 +72,7 @@ PRODUCT = "*".join(f"(x + sqrt(y + {i}))" for i in range(1, 13))
 @pytest.mark.parametrize(
     "text",
     [
-        "sqrt((x + " * 25 + "x" + ")**2)" * 25,
+        "sqrt((x + " * 25 + "sqrt(x)" + ")**2)" * 25,
         "sqrt(1/(x + " * 8 + "x" + "))" * 8,
         "sqrt(pow(x/(1 + y/" * 15 + "x" + "), y))" * 15,
         "-(0.5**0.5**" * 35 + "x" + ")" * 35,

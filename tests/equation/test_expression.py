@@ -309,6 +309,11 @@ def test_more_parameters_than_a_key_can_name_are_refused(text, message):
         Equation(text, ["x"])
 
 
+def test_a_factor_below_all_floats_is_refused_however_it_comes_about():
+    with pytest.raises(ValueError, match="beyond the range of floats"):
+        Equation("((((x/exp(1))**(1/3))**64)**64)**4", ["x"])
+
+
 @given(equation_texts(max_depth=3))
 @settings(max_examples=50, deadline=None)
 def test_an_equation_is_read_back_from_its_text_and_its_key(text):
