@@ -359,6 +359,8 @@ def tidy(expression: Any) -> Any:
                 )
             if (e.is_Rational or e.is_Float) and (number := tidy_number(e)) is not e:
                 changed[e] = number
+            elif e.is_number and extent(e)[1] > HIGHEST_NUMBER:
+                changed[e] = tidy_number(Float(size))  # as `check_size` will when it is read
         elif e.is_Pow:
             check_exponent(e.exp)
             if e.base is sympy.S.Zero:

@@ -309,6 +309,13 @@ def test_more_parameters_than_a_key_can_name_are_refused(text, message):
         Equation(text, ["x"])
 
 
+def test_a_number_that_is_a_tower_is_a_float_also_as_a_factor():
+    E = sympy.E
+    number = sympy.sqrt(sympy.sin(sympy.sin(sympy.sqrt(1 + E)) ** 2)) - E
+    equation = Equation.from_sympy(sympy.Symbol("y") / number, ["y"])
+    assert str(Equation(str(equation), ["y"])) == str(equation)
+
+
 def test_a_factor_below_all_floats_is_refused_however_it_comes_about():
     with pytest.raises(ValueError, match="beyond the range of floats"):
         Equation("((((x/exp(1))**(1/3))**64)**64)**4", ["x"])
