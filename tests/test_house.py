@@ -77,6 +77,12 @@ def test_every_folder_says_what_it_is_for_and_what_it_may_import(folder):
     assert len(tree.body) == 1 and purpose.endswith(".") and imports.startswith("May import: ")
 
 
+def test_the_picture_of_the_architecture_is_what_the_imports_say():
+    script = ROOT / "scripts" / "draw_architecture"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("lane", ["py311", "py312", "docs"])
 def test_locks_are_plain_names_and_versions(lane):
     lines = (ROOT / "requirements" / f"{lane}.txt").read_text().splitlines()

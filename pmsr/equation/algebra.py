@@ -16,6 +16,7 @@ LARGEST_INTEGER = 2**63 - 1  # PyTensor's integers end here; a longer one become
 LARGEST_DENOMINATOR = 64  # 0.5 is exactly 1/2, so that x**0.5 is sqrt(x)
 # SymPy computes 8**n exactly for log(1 - (x + 3/8)**n): milliseconds here, for ever at 10**10.
 LARGEST_EXPONENT = 10_000
+LARGEST_EFFORT = 3_000  # for a power of what contains powers, see `effort`
 # Levels of a number such as 2**(-sqrt(3)); SymPy compares higher towers with ever more digits.
 HIGHEST_NUMBER = 8
 
@@ -64,21 +65,25 @@ def apply_operator(name: str, *arguments: Any) -> Any:
         raise ValueError(describe_failure(sympy.zoo))  # SymPy raises something else for floats
     value = OPERATORS[name].sympy(*arguments)
     if name == "tanh":
-        _leave_undecided(value)
+        _decide_tanh(value)
     return without_cot(value) if name == "tan" else value
 
 
-def _leave_undecided(value: Any) -> None:
+def _decide_tanh(value: Any) -> None:
     """Keep SymPy from splitting the argument of tanh into a real and an imaginary part.
 
-    It does so to tell whether tanh(sqrt(...)) is real and finite, does not find out, and takes
-    minutes for a tower of functions. No other operator asks in this way.
+    It does so to tell whether tanh is real and finite, which takes minutes for a tower of
+    functions: with a real argument it is, and for any other, such as sqrt(...), SymPy does not find
+    out. No other operator asks in this way.
     """
-    if isinstance(value, sympy.tanh) and not value.args[0].is_real:
+    if isinstance(value, sympy.tanh):
         if value._assumptions is value.default_assumptions:
             value._assumptions = value.default_assumptions.copy()
-        for fact in ("real", "finite"):
-            value._assumptions.setdefault(fact, None)
+        if value.args[0].is_real:
+            value._assumptions.deduce_all_facts((("real", True),))  # which includes finite
+        else:
+            for fact in ("real", "finite"):
+                value._assumptions.setdefault(fact, None)
 
 
 def _absolute(argument: Any) -> Any:
@@ -121,7 +126,8 @@ def power(base: Any, exponent: Any) -> Any:
     Raises
     ------
     TooLarge
-        If a number in the exponent, or in what (x**a)**b becomes, is beyond `LARGEST_EXPONENT`.
+        If a number in the exponent, or in what (x**a)**b becomes, is beyond `LARGEST_EXPONENT`, or
+        if powers are nested so deeply that SymPy would not come back; see `effort`.
     """
     check_exponent(exponent)
     if exponent.is_number:
@@ -135,9 +141,65 @@ def power(base: Any, exponent: Any) -> Any:
             base = Mul(Float(coefficient), rest)
     if base.is_Mul and not exponent.is_Integer:
         base = _with_one_float(base)
+    _check_effort(base, exponent)
     if base.is_Rational and base.p == 1 and base.q != 1 and not exponent.is_number:
         return Pow(Integer(base.q), -exponent)
     return Pow(base, exponent)
+
+
+def _check_effort(base: Any, exponent: Any) -> None:
+    """Refuse a power about which SymPy would think for ever.
+
+    It factors an exponent that is not just a symbol, and where a power such as 1/(x + y) is raised
+    to what is no integer (may the exponents be multiplied?) it asks for the real and the imaginary
+    part of x + y. Elsewhere it asks nothing: sqrt(1 + sqrt(1 + ...)) may be as deep as any other.
+    """
+    # Numbers are kept low by `HIGHEST_NUMBER`.
+    steps = 0 if exponent.is_number else effort(exponent)
+    if not exponent.is_Integer:
+        inner = (factor.base for factor in Mul.make_args(base) if factor.is_Pow)
+        steps += sum(effort(b) for b in inner if not b.is_extended_real)
+    if steps > LARGEST_EFFORT:
+        raise TooLarge(
+            f"Powers of powers are nested too deeply: algebra may take {LARGEST_EFFORT:,} steps, "
+            f"and would take about {steps:.2g} here. Nest fewer roots, quotients and exponents in "
+            "one another."
+        )
+
+
+def effort(expression: Any) -> int:
+    """Estimate the nodes of the real and the imaginary part of an expression, as SymPy finds them.
+
+    (a + b*i)**n has n + 1 terms; a root has both parts of its base in a modulus and in an angle,
+    and so twice in each of its own; a function has them in both of its own, sums in a product are
+    multiplied out, and what is known to be real stays as it is. A variable exponent is factored
+    with all that is in it. SymPy's time follows this number: some tenths of a second at
+    `LARGEST_EFFORT`, and a level more can be minutes.
+
+    Examples
+    --------
+    >>> x = real_symbol("x")
+    >>> effort(x + 1), effort((x + 1) ** 2), effort(sympy.sqrt(x + 1))
+    (3, 5, 20)
+    """
+    known: dict[Any, int] = {}
+
+    def look(e: Any) -> int:
+        found = known.get(e)
+        if found is None:
+            found = 1 + sum(map(look, e.args))
+            if e.is_Pow and e.exp.is_Integer:
+                found *= 1 if e.base.is_extended_real else abs(e.exp.p) + 1
+            elif e.is_Pow:
+                found *= 4 if e.exp.is_number else 2
+            elif e.is_Function and not e.is_extended_real:
+                found *= 2
+            elif e.is_Mul and not e.is_extended_real:
+                found *= math.prod(len(factor.args) for factor in e.args if factor.is_Add)
+            known[e] = found
+        return found
+
+    return look(expression)
 
 
 def _with_one_float(product: Any) -> Any:
@@ -289,13 +351,16 @@ def tidy(expression: Any) -> Any:
         stack.extend(e.args)
         if e.is_number or e.is_Mul:
             numbers = [e] if e.is_number else [f for f in e.args if f.is_number]
-            if not math.isfinite(math.prod(map(constant_value, numbers))):
+            size = math.prod(map(constant_value, numbers))
+            if not math.isfinite(size) or (size == 0.0 and Mul(*numbers).is_zero is False):
                 raise ValueError(
                     f"An equation must be real and finite, got {expression}. "
                     + describe_failure(Mul(*numbers))
                 )
             if (e.is_Rational or e.is_Float) and (number := tidy_number(e)) is not e:
                 changed[e] = number
+            elif e.is_number and extent(e)[1] > HIGHEST_NUMBER:
+                changed[e] = tidy_number(Float(size))  # as `check_size` will when it is read
         elif e.is_Pow:
             check_exponent(e.exp)
             if e.base is sympy.S.Zero:

@@ -6,6 +6,7 @@ import sympy
 from sympy import Float, Integer, Rational
 
 from pmsr.equation.algebra import (
+    TooLarge,
     apply_operator,
     check_size,
     constant_value,
@@ -18,6 +19,7 @@ from pmsr.equation.algebra import (
     tidy_number,
     without_cot,
 )
+from pmsr.equation.grammar import parse
 from pmsr.equation.operators import OPERATORS
 
 x, y = real_symbol("x"), real_symbol("y")
@@ -54,6 +56,54 @@ def test_towers_over_a_hyperbolic_tangent_are_built_at_once():
     for name in ("cos", "exp", "tan", "sqrt", "exp", "exp", "tan", "tanh", "abs", "tanh"):
         tower = apply_operator(name, tower)
     assert time.process_time() - start < 2
+
+
+def test_towers_of_hyperbolic_tangents_of_real_numbers_are_built_at_once():
+    start, tower = time.process_time(), x
+    for _ in range(20):
+        tower = power(x + apply_operator("tanh", tower), Integer(2))
+    assert time.process_time() - start < 2
+    assert tower.is_real and apply_operator("tanh", tower).is_finite
+
+
+PRODUCT = "*".join(f"(x + sqrt(y + {i}))" for i in range(1, 13))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sqrt((x + " * 25 + "sqrt(x)" + ")**2)" * 25,
+        "sqrt(1/(x + " * 8 + "x" + "))" * 8,
+        "sqrt(pow(x/(1 + y/" * 15 + "x" + "), y))" * 15,
+        "-(0.5**0.5**" * 35 + "x" + ")" * 35,
+        "2**(x - pow(" * 15 + "x" + ", y))" * 15,
+        f"sqrt(({PRODUCT})**y)",
+        f"sqrt((1 + {PRODUCT})**2)",
+    ],
+)
+def test_powers_about_which_sympy_would_think_for_ever_are_refused_or_read_at_once(text):
+    start = time.process_time()
+    try:
+        parse(text, lambda name, is_quoted: real_symbol(name))
+    except TooLarge as error:
+        assert "nested too deeply" in str(error)
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sqrt(1 + " * 15 + "x" + ")" * 15,
+        "1/(1 + x/" * 15 + "x" + ")" * 15,
+        "sqrt(x*sin(exp(log(" * 4 + "x" + "))))" * 4,
+        "sqrt(1/(x + " * 3 + "x" + "))" * 3,
+        "x**" * 6 + "x",
+        "sqrt(" + "*".join(f"(x + {i})" for i in range(100)) + ")",
+        "sqrt((x + 1)**2 + (y + 1)**2)/sqrt(1 + 1/sqrt(x**2 + y**2))",
+    ],
+)
+def test_what_people_write_is_not_too_deep(text):
+    assert parse(text, lambda name, is_quoted: real_symbol(name)).has(x)
 
 
 def test_the_root_of_a_float_times_a_root_is_found():

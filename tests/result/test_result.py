@@ -2,6 +2,7 @@ import copy
 import dataclasses
 import json
 import math
+import time
 import warnings
 from pathlib import Path
 
@@ -496,6 +497,30 @@ def test_settings_that_cannot_be_are_refused_when_a_result_is_loaded(
     (tmp_path / HEADER).write_text(json.dumps(header))
     with pytest.raises(ValueError, match=f"is damaged, or is not a result.*{option} must be"):
         pmsr.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "c0*H**(1000000000 + 1/3)",
+        "c0*log(1 - (H + 3/8)**45761239297)",
+        "c0*3**(10000000019/2)*H",
+        "c0*" + "sqrt(1/(H + " * 12 + "H" + "))" * 12,
+        "c0*" + "sqrt((H + " * 25 + "sqrt(H)" + ")**2)" * 25,
+        "c0*" + "0.5**0.5**(-" * 30 + "H" + ")" * 30,
+    ],
+)
+def test_a_text_that_would_keep_algebra_busy_is_refused_at_once_when_a_result_is_loaded(
+    result, tmp_path, text
+):
+    result.save(tmp_path)
+    contents = (tmp_path / HEADER).read_text()
+    assert '"c0*sqrt(H)"' in contents
+    (tmp_path / HEADER).write_text(contents.replace('"c0*sqrt(H)"', json.dumps(text)))
+    start = time.process_time()
+    with pytest.raises(ValueError, match="is damaged, or is not a result"):
+        pmsr.load(tmp_path)
+    assert time.process_time() - start < 2
 
 
 def test_a_sine_has_all_its_equations_averaged():
