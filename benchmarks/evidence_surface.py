@@ -37,7 +37,7 @@ MIN_AHEAD = 1.0  # of the shelf's law
 MAX_BY_RADIUS = 0.01  # R/2 to 4R
 MAX_COST = 1.5  # times that of the flat prior
 MAX_MEMORY = 1000.0  # MB, at 100,000 rows
-# Spread of 40 runs, in claimed standard errors: 99.9 % quantile of chi^2 with 39 degrees of freedom.
+# Spread of 40 runs, in claimed standard errors: 99.9 % quantile of chi^2, 39 degrees of freedom.
 MAX_SPREAD = 1.36
 MAX_BIAS_IN_SE = 1.0  # of 40 runs, in standard errors that one of them claims
 N_SEEDS, N_SPREAD = 10, 40
