@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pmsr.equation.kernels import kernel_sums
-from pmsr.evidence.multistart import FitError, natural_scales
+from pmsr.evidence.multistart import FitError, Minimum, natural_scales
 from pmsr.evidence.proposal import Chart, Draws, Evaluate, Target
 from pmsr.evidence.surface import Look, Surface
 
@@ -110,7 +110,19 @@ class SurfaceTarget(Target):
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
         """The minima with coordinates in which a linear model is a standard normal."""
-        return tuple(Chart.at(minimum, LEAST_LENGTH) for minimum in self.fit.minima)
+        return tuple(Chart.at(self._moving(minimum), LEAST_LENGTH) for minimum in self.fit.minima)
+
+    def _moving(self, minimum: Minimum) -> Minimum:
+        """Return a minimum next to which predictions change.
+
+        They do not at the end of tanh(c0), to which an optimisation runs off if the data are
+        beyond it; steps are of natural size there.
+        """
+        if minimum.jacobian.any():
+            return minimum
+        n, p = minimum.jacobian.shape
+        scales = natural_scales(self.fit.program, self.data)
+        return replace(minimum, jacobian=np.eye(n, p) * float(np.std(self.data.y)) / scales)
 
     @cached_property
     def radius(self) -> float:
