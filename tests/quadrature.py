@@ -36,10 +36,14 @@ class Chart:
     signs
         ``"both"``, ``"positive"``: the amplitude's; ``"none"``: there is no amplitude, and the
         shape is the law.
+    offset
+        Whether a constant is added, a third parameter. The surface is then a cylinder, and the
+        integral along it is known.
     """
 
     shape: Shape
     signs: str = "both"
+    offset: bool = False
 
 
 def surface_log_q(
@@ -58,12 +62,18 @@ def surface_log_q(
     n, std = len(y), float(np.std(y))
     gamma = 1.0 / np.sqrt(n)
     rank = 1 if chart.signs == "none" else 2
-    radius = radius_factor * sigma_max * std * (np.sqrt(rank) + 4.0) / np.sqrt(gamma)
-    over_sigma = [_over_sigma(phi, n, 1e-6 * std, sigma_max * std) for phi in (gamma, 1.0)]
+    radius = sigma_max * std * (np.sqrt(rank + chart.offset) + 4.0) / np.sqrt(gamma)
+    radius *= radius_factor
+    over_sigma = [
+        _over_sigma(phi, n, 1e-6 * std, sigma_max * std, int(chart.offset)) for phi in (gamma, 1.0)
+    ]
+    y = y - np.mean(y) if chart.offset else y
 
     def predict(places: NDArray) -> NDArray:
         """Predictions for coordinates of shape (..., rank)."""
         shape = chart.shape(places[..., -1:], x)
+        if chart.offset:
+            shape = shape - shape.mean(axis=-1, keepdims=True)
         if rank == 1:
             return shape
         # Not `norm`, which is real: a derivative is taken through this.
@@ -112,16 +122,21 @@ def surface_log_q(
         return np.where(inside[..., None], np.stack(density, axis=-1) * volume[..., None], 0.0)
 
     total = _integrate(integrands, cells, tolerance)
-    constant = -0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
+    constant = -0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi) + 0.5 * chart.offset * np.log(gamma)
     logs = np.log(total) + tops
     return float(logs[1] - logs[0] + constant)
 
 
-def _over_sigma(phi: float, n: int, low: float, high: float) -> Callable[[Floats], Floats]:
-    """Return log of the integral of sigma^-phi n exp(-phi SSE/2 sigma^2), by the log of SSE."""
+def _over_sigma(
+    phi: float, n: int, low: float, high: float, n_done: int
+) -> Callable[[Floats], Floats]:
+    """Return log of the integral of sigma^-phi n exp(-phi SSE/2 sigma^2), by the log of SSE.
+
+    Each parameter over which the integral is done left a sigma behind.
+    """
     u = np.linspace(np.log(low), np.log(high), N_SIGMA)
     log_sse = np.linspace(2.0 * np.log(low), np.log(n) + 2.0 * np.log(high) + 12.0, 1201)
-    terms = (1.0 - phi * n) * u - 0.5 * phi * np.exp(log_sse[:, None] - 2.0 * u)
+    terms = (1.0 + n_done - phi * n) * u - 0.5 * phi * np.exp(log_sse[:, None] - 2.0 * u)
     top = terms.max(axis=1)
     return CubicSpline(log_sse, top + np.log(trapezoid(np.exp(terms - top[:, None]), u, axis=1)))
 
@@ -193,9 +208,12 @@ def tan_of(t: NDArray) -> NDArray:
     return np.tan(0.5 * np.pi * t)
 
 
-def pencil(x: Floats, t: NDArray) -> NDArray:
-    """a + b*x, up to a factor, for all a and b with which it is positive at all x."""
-    low = -np.arctan2(1.0, x.max())
+def pencil(x: Floats, t: NDArray, low: float | None = None) -> NDArray:
+    """a + b*x, up to a factor, for all a and b with which it is positive at all x > 0.
+
+    With low = 0, for b > 0 only.
+    """
+    low = -np.arctan2(1.0, x.max()) if low is None else low
     high = np.pi - np.arctan2(1.0, x.min())
     angle = low + (high - low) * 0.5 * (1.0 + t)
     return np.cos(angle) + np.sin(angle) * x
@@ -248,11 +266,18 @@ CHARTS = {
     "(c0 + c1*x)**2": Chart(lambda t, x: _half_plane(t, x) ** 2, "positive"),
     "1/(c0 + c1*x)**2": Chart(lambda t, x: pencil(x, t) ** -2, "positive"),
     "sqrt(x*(c0 + x)/c1)": Chart(lambda t, x: np.sqrt(x * pencil(x, t)), "positive"),
-    "c0*sqrt(x/(c1 + x))": Chart(lambda t, x: np.sqrt(x / pencil(x, t))),
+    # Unlike in the law above, c1 + x is positive here.
+    "c0*sqrt(x/(c1 + x))": Chart(lambda t, x: np.sqrt(x / pencil(x, t, 0.0))),
     "c0*sin(c1*x)": Chart(_wave),
     "c0*tanh(c1*x)": Chart(lambda t, x: np.tanh(tan_of(0.5 * (1.0 + t)) * x)),
     "c0*log(1 + c1*x)": Chart(_log_of),
+    "c0*exp(c1*x) + c2": Chart(lambda t, x: _power_of(x, tan_of(t)), offset=True),
+    "(c0 + c1*x)/(c2 + x)": Chart(lambda t, x: 1.0 / pencil(x, t), offset=True),
+    "c0*tanh(c1*x) + c2": Chart(
+        lambda t, x: np.tanh(tan_of(0.5 * (1.0 + t)) * x), offset=True
+    ),
     "exp(c0*x)": Chart(lambda t, x: np.exp(tan_of(t) * x), "none"),
     "x**c0": Chart(lambda t, x: np.exp(tan_of(t) * np.log(x)), "none"),
     "c0**sqrt(x)": Chart(lambda t, x: np.exp(tan_of(t) * np.sqrt(x)), "none"),
 }
+CHARTS["exp(c0 + c1*x) + c2"] = Chart(lambda t, x: _power_of(x, tan_of(t)), "positive", True)

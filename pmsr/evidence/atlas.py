@@ -14,7 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pmsr.data import Data
 from pmsr.equation.kernels import kernel_sums
+from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, PARAMETER, POWER
+from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.multistart import FitError, Minimum, natural_scales
 from pmsr.evidence.proposal import Chart, Draws, Evaluate, Target
 from pmsr.evidence.surface import Look, Surface
@@ -141,13 +144,30 @@ class SurfaceTarget(Target):
         if self.halved.log_misfit > log(np.finfo(np.float64).max):
             raise FitError("too far from the data: its log likelihood is beyond all numbers")
 
+    @cached_property
+    def positive(self) -> NDArray[np.bool_]:
+        """Which curved parameters are positive, in their order."""
+        which = find_positive(self.fit.program, self.data)
+        return which[self.surface.order[self.surface.n_affine :]]
+
     def to_w(self, eta: Floats) -> tuple[Floats, Floats]:
-        """Return w = asinh(eta / scale), even near zero and logarithmic beyond; and d eta / dw."""
-        return np.arcsinh(eta / self.scale), np.hypot(self.scale, eta)
+        """Return w, in which draws are made, for eta of shape (n, q); and |d eta / dw|.
+
+        It is the asinh of eta, even near zero and logarithmic beyond, or of log eta where eta is
+        positive and 1e-9 and 1e-90 are as far apart as 1e9 and 1e90.
+        """
+        with np.errstate(all="ignore"):
+            ratio = eta / self.scale
+            log_ratio = np.log(ratio)
+            what = np.where(self.positive, log_ratio, ratio)
+            slope = np.where(self.positive, eta, self.scale) * np.hypot(1.0, what)
+        return np.arcsinh(what), slope
 
     def from_w(self, w: Floats) -> Floats:
         """Return eta."""
-        return np.asarray(self.scale * np.sinh(np.clip(w, -WIDE, WIDE)))
+        with np.errstate(all="ignore"):
+            what = np.sinh(np.clip(w, -WIDE, WIDE))
+            return np.asarray(self.scale * np.where(self.positive, np.exp(what), what))
 
     def log_b(self, sse: Floats, phi: float) -> Floats:
         r"""Log of :math:`\phi \mathrm{SSE} / 2`, between the bounds that matter."""
@@ -402,6 +422,38 @@ class Atlas:
             np.zeros(last.sum(), dtype=np.int64),
         )
         return Atlas(self.target, (phi,), charts, (law,))
+
+
+def find_positive(program: Program, data: Data) -> NDArray[np.bool_]:
+    """Tell which parameters are positive, because they are nothing but bases and antilogarithms.
+
+    Examples
+    --------
+    >>> from pmsr.data import make_data
+    >>> from pmsr.equation.expression import Equation
+    >>> data = make_data([0.5, 1.0, 2.0], [1.0, 2.0, 3.0])
+    >>> find_positive(Equation("c0*c1**x0", ["x0"]).program, data).tolist()
+    [False, True]
+    """
+    names = list(OPERATORS)
+    nodes = program.nodes.tolist()
+    found = np.zeros(program.n_parameters, dtype=np.bool_)
+    other = np.zeros(program.n_parameters, dtype=np.bool_)
+    for code, a, b in nodes:
+        if code < FIRST_OPERATOR and code != POWER:
+            continue
+        name = "" if code == POWER else names[code - FIRST_OPERATOR]
+        if nodes[a][0] == PARAMETER:
+            (found if name in ("pow", "log") else other)[nodes[a][1]] = True
+        if name and OPERATORS[name].arity == 2 and nodes[b][0] == PARAMETER:
+            other[nodes[b][1]] = True
+    found &= ~other
+    # A power with integer exponents may have a negative base.
+    scales = natural_scales(program, data)
+    for k in np.flatnonzero(found):
+        theta = np.where(np.arange(len(scales)) == k, -scales, scales)
+        found[k] = not np.isfinite(evaluate(program, theta[None, :], data.X)).all()
+    return found
 
 
 def _backward(look: Look, right: Floats) -> Floats:

@@ -80,6 +80,8 @@ class Fit:
     images
         Places that mirror a minimum without being one, but fit well enough to matter: a branch
         that the minimum's own neighbourhood reaches only through infinity.
+    inverted
+        Parameters of ``program`` that are one over the equation's own.
     """
 
     program: Program
@@ -87,11 +89,12 @@ class Fit:
     free: tuple[int, ...]
     theta: Floats
     images: tuple[Minimum, ...] = ()
+    inverted: tuple[int, ...] = ()
 
     def full_theta(self, theta: Floats) -> Floats:
         """Put the frozen parameters back: from shape (n, rank) to (n, p)."""
         full = np.repeat(self.theta[None, :], len(theta), axis=0)
-        full[:, list(self.free)] = theta
+        full[:, list(self.free)] = _invert(theta, self.inverted)
         return full
 
 
@@ -149,8 +152,9 @@ def fit(
     rng
         Source of the random starts.
     generic
-        Whether the rank is that of the law, next to the best minimum, and not that at it: where
-        ``c0**2`` fits a negative number the fit is singular and the law is not.
+        Whether the minima are those of the law: its rank is that next to the best minimum, and not
+        at it (where ``c0**2`` fits a negative number the fit is singular and the law is not), and
+        its parameters may be those of another spelling (see `straighten`).
     rule
         What the prior allows, for a program; minima that break it are left out.
 
@@ -170,6 +174,7 @@ def fit(
             return minima
         return tuple(m for m in minima if len(_identifiable(one, m.jacobian)) == len(free))
 
+    program, inverted = straighten(program) if generic else (program, ())
     with np.errstate(all="ignore"):
         allowed = None if rule is None else rule(program)
         minima = _find_minima(program, data, n_multistarts, rng=rng, rule=allowed)
@@ -181,7 +186,8 @@ def fit(
             raise FitError("no identifiable direction: no parameter changes the predictions")
         if len(free) == program.n_parameters:
             minima = keep_full_rank(program, minima)
-            return Fit(program, minima, tuple(range(program.n_parameters)), theta)
+            theta = _invert(theta, inverted)
+            return Fit(program, minima, free, theta, inverted=inverted)
         frozen = {k: float(theta[k]) for k in range(len(theta)) if k not in free}
         reduced = program.freeze(frozen)
         starts = np.array([minimum.theta[list(free)] for minimum in minima])
@@ -194,7 +200,69 @@ def fit(
             raise FitError("no identifiable direction: the rank changes from place to place")
         best = theta.copy()
         best[list(free)] = minima[0].theta
-        return Fit(reduced, minima, free, best)
+        left = tuple(place for place, k in enumerate(free) if k in inverted)
+        return Fit(reduced, minima, free, _invert(best, inverted), inverted=left)
+
+
+def straighten(program: Program) -> tuple[Program, tuple[int, ...]]:
+    """Spell a law with c0 where it has nothing but 1/c0: in that it may be linear.
+
+    Returns
+    -------
+    tuple
+        The program and which of its parameters are one over the given program's. Those of a law
+        that would become linear altogether are left alone: there is nothing to be gained.
+
+    Examples
+    --------
+    >>> from pmsr.equation.expression import Equation
+    >>> law = Equation("1/(c0*(c1 + x)**2)", ["x"]).program
+    >>> law.affine, straighten(law)[0].affine
+    ((), (0,))
+    >>> straighten(Equation("c0*sin(x/c1)", ["x"]).program)[1]
+    (1,)
+    """
+    nodes = program.nodes.tolist()
+    names = list(OPERATORS)
+    times, over = (FIRST_OPERATOR + names.index(name) for name in ("*", "/"))
+    uses = [0] * len(nodes)
+    for code, a, b in nodes:
+        if code >= FIRST_OPERATOR:
+            arity = OPERATORS[names[code - FIRST_OPERATOR]].arity
+            for child in (a, b)[:arity]:
+                uses[child] += 1
+        elif code == POWER:
+            uses[a] += 1
+
+    def is_alone(node: int) -> bool:
+        """Whether this is a parameter that occurs nowhere else."""
+        code, k, _ = nodes[node]
+        n_leaves = sum(row[0] == PARAMETER and row[1] == k for row in nodes)
+        return code == PARAMETER and uses[node] == 1 and n_leaves == 1
+
+    inverted: list[int] = []
+    for place, (code, a, b) in enumerate(nodes):
+        if code != over:
+            continue
+        below, c, d = nodes[b]
+        if is_alone(b):
+            nodes[place] = [times, a, b]
+            inverted.append(c)
+        elif below == times and uses[b] == 1 and (is_alone(c) or is_alone(d)):
+            c, d = (c, d) if is_alone(c) else (d, c)
+            nodes[b], nodes[place] = [over, c, d], [times, a, b]
+            inverted.append(nodes[c][1])
+    straight = Program.of(nodes, program.literals.tolist(), program.n_parameters)
+    if not inverted or len(straight.affine) == program.n_parameters:
+        return program, ()
+    return straight, tuple(sorted(inverted))
+
+
+def _invert(theta: Floats, which: tuple[int, ...]) -> Floats:
+    theta = theta.copy()
+    with np.errstate(divide="ignore"):
+        theta[..., list(which)] = 1.0 / theta[..., list(which)]
+    return theta
 
 
 def fit_once(
