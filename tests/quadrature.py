@@ -272,12 +272,10 @@ CHARTS = {
     "c0*tanh(c1*x)": Chart(lambda t, x: np.tanh(tan_of(0.5 * (1.0 + t)) * x)),
     "c0*log(1 + c1*x)": Chart(_log_of),
     "c0*exp(c1*x) + c2": Chart(lambda t, x: _power_of(x, tan_of(t)), offset=True),
+    "exp(c0 + c1*x) + c2": Chart(lambda t, x: _power_of(x, tan_of(t)), "positive", True),
     "(c0 + c1*x)/(c2 + x)": Chart(lambda t, x: 1.0 / pencil(x, t), offset=True),
-    "c0*tanh(c1*x) + c2": Chart(
-        lambda t, x: np.tanh(tan_of(0.5 * (1.0 + t)) * x), offset=True
-    ),
+    "c0*tanh(c1*x) + c2": Chart(lambda t, x: np.tanh(tan_of(0.5 * (1.0 + t)) * x), offset=True),
     "exp(c0*x)": Chart(lambda t, x: np.exp(tan_of(t) * x), "none"),
     "x**c0": Chart(lambda t, x: np.exp(tan_of(t) * np.log(x)), "none"),
     "c0**sqrt(x)": Chart(lambda t, x: np.exp(tan_of(t) * np.sqrt(x)), "none"),
 }
-CHARTS["exp(c0 + c1*x) + c2"] = Chart(lambda t, x: _power_of(x, tan_of(t)), "positive", True)

@@ -133,9 +133,7 @@ class Surface:
         for k, row in enumerate(values):  # mirror images share theirs
             if not any(np.max(np.abs(row - values[other])) <= near for other in kept):
                 kept.append(k)
-        firsts = [
-            self._first(w.node, best.theta) if w.has_phase else np.nan for w in self.watched
-        ]
+        firsts = [self._first(w.node, best.theta) if w.has_phase else np.nan for w in self.watched]
         return replace(
             self,
             centres=np.ascontiguousarray(values[kept]),
