@@ -180,15 +180,18 @@ def fit(
         minima = _find_minima(program, data, n_multistarts, rng=rng, rule=allowed)
         theta = minima[0].theta
         free = _identifiable(program, minima[0].jacobian)
+        held = theta
         if generic and len(free) < program.n_parameters:
-            free = max([free, *_identifiable_around(program, data, theta, rng=rng)], key=len)
+            around = _identifiable_around(program, data, theta, rng=rng)
+            free, held = max([(free, theta), *around], key=lambda one: len(one[0]))
         if len(free) == 0:
             raise FitError("no identifiable direction: no parameter changes the predictions")
         if len(free) == program.n_parameters:
             minima = keep_full_rank(program, minima)
             theta = _invert(theta, inverted)
             return Fit(program, minima, free, theta, inverted=inverted)
-        frozen = {k: float(theta[k]) for k in range(len(theta)) if k not in free}
+        # Where the others have an effect: in c0*x + c1**(c2**c3) an exponent of 0 leaves c1 none.
+        frozen = {k: float(held[k]) for k in range(len(theta)) if k not in free}
         reduced = program.freeze(frozen)
         starts = np.array([minimum.theta[list(free)] for minimum in minima])
         allowed = None if rule is None else rule(reduced)
@@ -198,7 +201,7 @@ def fit(
         minima = keep_full_rank(reduced, minima)
         if not minima:
             raise FitError("no identifiable direction: the rank changes from place to place")
-        best = theta.copy()
+        best = held.copy()
         best[list(free)] = minima[0].theta
         left = tuple(place for place, k in enumerate(free) if k in inverted)
         return Fit(reduced, minima, free, _invert(best, inverted), inverted=left)
@@ -551,7 +554,7 @@ def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:
 
 def _identifiable_around(
     program: Program, data: Data, theta: Floats, *, rng: np.random.Generator
-) -> list[tuple[int, ...]]:
+) -> list[tuple[tuple[int, ...], Floats]]:
     """Choose identifiable parameters at other places, where the rank is the generic one.
 
     Some near theta, by steps that also move what was fitted to zero; and some of natural size, for
@@ -564,8 +567,8 @@ def _identifiable_around(
     places = np.concatenate([near, signs * scales * np.exp(steps)])
     values, jacobian = evaluate_jacobian(program, places, data.X)
     return [
-        _identifiable(program, np.ascontiguousarray(one.T))
-        for one, row in zip(jacobian, values, strict=True)
+        (_identifiable(program, np.ascontiguousarray(one.T)), place)
+        for one, row, place in zip(jacobian, values, places, strict=True)
         if np.isfinite(row).all() and np.isfinite(column_lengths(one.T)).all()
     ]
 
