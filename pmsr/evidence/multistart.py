@@ -208,7 +208,9 @@ def fit(
 
 
 def straighten(program: Program) -> tuple[Program, tuple[int, ...]]:
-    """Spell a law with c0 where it has nothing but 1/c0: in that it may be linear.
+    """Spell a law with c0 where it has nothing but 1/c0, if it is linear in that.
+
+    Or if c0 is the only parameter in which it is not: both ends are then within reach.
 
     Returns
     -------
@@ -249,12 +251,18 @@ def straighten(program: Program) -> tuple[Program, tuple[int, ...]]:
             continue
         below, c, d = nodes[b]
         if is_alone(b):
-            nodes[place] = [times, a, b]
-            inverted.append(c)
+            changed, turned = {place: [times, a, b]}, c
         elif below == times and uses[b] == 1 and (is_alone(c) or is_alone(d)):
             c, d = (c, d) if is_alone(c) else (d, c)
-            nodes[b], nodes[place] = [over, c, d], [times, a, b]
-            inverted.append(nodes[c][1])
+            changed, turned = {b: [over, c, d], place: [times, a, b]}, nodes[c][1]
+        else:
+            continue
+        rows = [changed.get(k, row) for k, row in enumerate(nodes)]
+        affine = Program.of(rows, program.literals.tolist(), program.n_parameters).affine
+        # Among several curved ones, c0 = 1e9 is on the way to infinity and 1/c0 next to nothing.
+        if turned in affine or len(affine) == program.n_parameters - 1:
+            nodes = rows
+            inverted.append(turned)
     straight = Program.of(nodes, program.literals.tolist(), program.n_parameters)
     if not inverted or len(straight.affine) == program.n_parameters:
         return program, ()
