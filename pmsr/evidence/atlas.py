@@ -207,7 +207,7 @@ class SurfaceTarget(Target):
     def propose(self, n_draws: int, *, rng: np.random.Generator) -> "Atlas":
         """Make an atlas of the surface, from draws that are not part of the estimate."""
         atlas = Atlas.around(self, (self.gamma, 1.0))
-        for _ in range(1 if atlas.q == 1 else 2):
+        for _ in range(min(atlas.q, 2)):
             draws = atlas.draw(max(LEAST_TRIED, n_draws // 4), rng=rng)
             log_prior, log_likelihood = self.densities(
                 draws.theta, draws.log_sigma, None, draws.look
@@ -369,6 +369,8 @@ class Atlas:
         self, draws: Draws, log_weights: list[Floats], *, rng: np.random.Generator
     ) -> "Atlas":
         """Add charts where earlier draws, weighted at each temperature, have landed."""
+        if self.q == 0:  # linear once redundant parameters are held: there is nothing to follow
+            return self
         base = Atlas.around(self.target, self.phis).charts
         surface = self.target.surface
         n_anchors = min(64, ANCHORS * self.q)

@@ -604,6 +604,8 @@ def add_images(found: Fit, data: Data, shifts: Sequence[Floats], rule: Rule, wor
     program, affine = found.program, list(found.program.affine)
     curved = [k for k in range(program.n_parameters) if k not in affine]
     q = len(curved)
+    if q == 0:
+        return found
     orders = list(permutations(range(q))) if q <= MAX_PERMUTED else [tuple(range(q))]
     signs = np.array(list(product((1.0, -1.0), repeat=q)) if q <= MAX_PERMUTED else [(1.0,) * q])
     steps = np.array([[0.0] * q, *(m * s[curved] for s in shifts for m in (-2, -1, 1, 2))])

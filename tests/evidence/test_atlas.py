@@ -172,3 +172,12 @@ def test_a_sampled_inverse_is_reported_as_the_parameter_itself():
     theta = np.array([minimum.theta for minimum in fitted.fit.minima[:1]])
     assert fitted.fit.full_theta(theta)[0, 1] == pytest.approx(1.0 / theta[0, 1])
     assert fitted.fit.theta[1] == pytest.approx(1.0 / theta[0, 1])
+
+
+def test_a_law_that_is_linear_once_redundant_parameters_are_held_is_that_linear_law():
+    shelf = load_galileo("shelf")
+    line = compute_evidence("c0*H", *shelf, settings=INVARIANT, random_seed=0)
+    for text in ("c0*H/c1", "c0*tanh(c1)*H/c2"):
+        found = compute_evidence(text, *shelf, settings=INVARIANT, random_seed=0)
+        se = np.hypot(found.log_q_se, line.log_q_se)
+        assert found.failure is None and abs(found.log_q - line.log_q) <= 4.0 * se
