@@ -14,8 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pmsr.data import Data
 from pmsr.equation.kernels import kernel_sums
-from pmsr.evidence.multistart import FitError, natural_scales
+from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, PARAMETER, POWER
+from pmsr.equation.program import Program, evaluate
+from pmsr.evidence.multistart import FitError, Minimum, natural_scales
 from pmsr.evidence.noise import ConditionalLaw
 from pmsr.evidence.proposal import Chart, Draws, Evaluate, Target
 from pmsr.evidence.surface import Look, Surface
@@ -66,7 +69,20 @@ class SurfaceTarget(Target):
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
         """The minima with coordinates in which a linear model is a standard normal."""
-        return tuple(Chart.at(minimum, LEAST_LENGTH) for minimum in self.fit.minima)
+        return tuple(Chart.at(self._moving(minimum), LEAST_LENGTH) for minimum in self.fit.minima)
+
+    def _moving(self, minimum: Minimum) -> Minimum:
+        """Return a minimum next to which predictions change.
+
+        They do not at the end of tanh(c0), to which an optimisation runs off if the data are
+        beyond it; steps are of natural size there.
+        """
+        if minimum.jacobian.any():
+            return minimum
+        n, p = minimum.jacobian.shape
+        white = self.problem.white
+        scales = natural_scales(self.white_program, white)
+        return replace(minimum, jacobian=np.eye(n, p) * float(np.std(white.y)) / scales)
 
     @cached_property
     def radius(self) -> float:
@@ -85,13 +101,30 @@ class SurfaceTarget(Target):
         if self.halved.log_misfit > log(np.finfo(np.float64).max):
             raise FitError("too far from the data: its log likelihood is beyond all numbers")
 
+    @cached_property
+    def positive(self) -> NDArray[np.bool_]:
+        """Which curved parameters are positive, in their order."""
+        which = find_positive(self.white_program, self.problem.white)
+        return which[self.surface.order[self.surface.n_affine :]]
+
     def to_w(self, eta: Floats) -> tuple[Floats, Floats]:
-        """Return w = asinh(eta / scale), even near zero and logarithmic beyond; and d eta / dw."""
-        return np.arcsinh(eta / self.scale), np.hypot(self.scale, eta)
+        """Return w, in which draws are made, for eta of shape (n, q); and |d eta / dw|.
+
+        It is the asinh of eta, even near zero and logarithmic beyond, or of log eta where eta is
+        positive and 1e-9 and 1e-90 are as far apart as 1e9 and 1e90.
+        """
+        with np.errstate(all="ignore"):
+            ratio = eta / self.scale
+            log_ratio = np.log(ratio)
+            what = np.where(self.positive, log_ratio, ratio)
+            slope = np.where(self.positive, eta, self.scale) * np.hypot(1.0, what)
+        return np.arcsinh(what), slope
 
     def from_w(self, w: Floats) -> Floats:
         """Return eta."""
-        return np.asarray(self.scale * np.sinh(np.clip(w, -WIDE, WIDE)))
+        with np.errstate(all="ignore"):
+            what = np.sinh(np.clip(w, -WIDE, WIDE))
+            return np.asarray(self.scale * np.where(self.positive, np.exp(what), what))
 
     def log_b(self, sse: Floats, phi: float) -> Floats:
         r"""Log of :math:`\phi \mathrm{SSE} / 2`, between the bounds that matter."""
@@ -129,7 +162,7 @@ class SurfaceTarget(Target):
     def propose(self, n_draws: int, *, rng: np.random.Generator) -> "Atlas":
         """Make an atlas of the surface, from draws that are not part of the estimate."""
         atlas = Atlas.around(self, (self.gamma, 1.0))
-        for _ in range(1 if atlas.q == 1 else 2):
+        for _ in range(min(atlas.q, 2)):
             draws = atlas.draw(max(LEAST_TRIED, n_draws // 4), rng=rng)
             log_prior, log_likelihood = self.densities(
                 draws.theta, draws.log_sigma, None, draws.look
@@ -287,6 +320,8 @@ class Atlas:
         self, draws: Draws, log_weights: list[Floats], *, rng: np.random.Generator
     ) -> "Atlas":
         """Add charts where earlier draws, weighted at each temperature, have landed."""
+        if self.q == 0:  # linear once redundant parameters are held: there is nothing to follow
+            return self
         base = Atlas.around(self.target, self.phis).charts
         surface = self.target.surface
         n_anchors = min(64, ANCHORS * self.q)
@@ -336,6 +371,38 @@ class Atlas:
             np.zeros(last.sum(), dtype=np.int64),
         )
         return Atlas(self.target, (phi,), charts, (law,))
+
+
+def find_positive(program: Program, data: Data) -> NDArray[np.bool_]:
+    """Tell which parameters are positive, because they are nothing but bases and antilogarithms.
+
+    Examples
+    --------
+    >>> from pmsr.data import make_data
+    >>> from pmsr.equation.expression import Equation
+    >>> data = make_data([0.5, 1.0, 2.0], [1.0, 2.0, 3.0])
+    >>> find_positive(Equation("c0*c1**x0", ["x0"]).program, data).tolist()
+    [False, True]
+    """
+    names = list(OPERATORS)
+    nodes = program.nodes.tolist()
+    found = np.zeros(program.n_parameters, dtype=np.bool_)
+    other = np.zeros(program.n_parameters, dtype=np.bool_)
+    for code, a, b in nodes:
+        if code < FIRST_OPERATOR and code != POWER:
+            continue
+        name = "" if code == POWER else names[code - FIRST_OPERATOR]
+        if nodes[a][0] == PARAMETER:
+            (found if name in ("pow", "log") else other)[nodes[a][1]] = True
+        if name and OPERATORS[name].arity == 2 and nodes[b][0] == PARAMETER:
+            other[nodes[b][1]] = True
+    found &= ~other
+    # A power with integer exponents may have a negative base.
+    scales = natural_scales(program, data)
+    for k in np.flatnonzero(found):
+        theta = np.where(np.arange(len(scales)) == k, -scales, scales)
+        found[k] = not np.isfinite(evaluate(program, theta[None, :], data.X)).all()
+    return found
 
 
 def _backward(look: Look, right: Floats) -> Floats:

@@ -81,6 +81,8 @@ class Fit:
     images
         Places that mirror a minimum without being one, but fit well enough to matter: a branch
         that the minimum's own neighbourhood reaches only through infinity.
+    inverted
+        Parameters of ``program`` that are one over the equation's own.
     """
 
     program: Program
@@ -88,11 +90,12 @@ class Fit:
     free: tuple[int, ...]
     theta: Floats
     images: tuple[Minimum, ...] = ()
+    inverted: tuple[int, ...] = ()
 
     def full_theta(self, theta: Floats) -> Floats:
         """Put the frozen parameters back: from shape (n, rank) to (n, p)."""
         full = np.repeat(self.theta[None, :], len(theta), axis=0)
-        full[:, list(self.free)] = theta
+        full[:, list(self.free)] = _invert(theta, self.inverted)
         return full
 
 
@@ -163,8 +166,9 @@ def fit(
     rng
         Source of the random starts.
     generic
-        Whether the rank is that of the law, next to the best minimum, and not that at it: where
-        ``c0**2`` fits a negative number the fit is singular and the law is not.
+        Whether the minima are those of the law: its rank is that next to the best minimum, and not
+        at it (where ``c0**2`` fits a negative number the fit is singular and the law is not), and
+        its parameters may be those of another spelling (see `straighten`).
     rule
         What the prior allows, for a weighed program; minima that break it are left out.
 
@@ -184,20 +188,25 @@ def fit(
             return minima
         return tuple(m for m in minima if len(_identifiable(one, m.jacobian)) == len(free))
 
+    program, inverted = straighten(program) if generic else (program, ())
     data, white = problem.white, problem.whiten(program)
     with np.errstate(all="ignore"):
         allowed = None if rule is None else rule(white)
         minima = _find_minima(white, data, n_multistarts, rng=rng, rule=allowed)
         theta = minima[0].theta
         free = _identifiable(white, minima[0].jacobian)
+        held = theta
         if generic and len(free) < program.n_parameters:
-            free = max([free, *_identifiable_around(white, data, theta, rng=rng)], key=len)
+            around = _identifiable_around(white, data, theta, rng=rng)
+            free, held = max([(free, theta), *around], key=lambda one: len(one[0]))
         if len(free) == 0:
             raise FitError("no identifiable direction: no parameter changes the predictions")
         if len(free) == program.n_parameters:
             minima = keep_full_rank(white, minima)
-            return Fit(program, minima, tuple(range(program.n_parameters)), theta)
-        frozen = {k: float(theta[k]) for k in range(len(theta)) if k not in free}
+            theta = _invert(theta, inverted)
+            return Fit(program, minima, free, theta, inverted=inverted)
+        # Where the others have an effect: in c0*x + c1**(c2**c3) an exponent of 0 leaves c1 none.
+        frozen = {k: float(held[k]) for k in range(len(theta)) if k not in free}
         reduced = program.freeze(frozen)
         white = problem.whiten(reduced)
         starts = np.array([minimum.theta[list(free)] for minimum in minima])
@@ -208,9 +217,79 @@ def fit(
         minima = keep_full_rank(white, minima)
         if not minima:
             raise FitError("no identifiable direction: the rank changes from place to place")
-        best = theta.copy()
+        best = held.copy()
         best[list(free)] = minima[0].theta
-        return Fit(reduced, minima, free, best)
+        left = tuple(place for place, k in enumerate(free) if k in inverted)
+        return Fit(reduced, minima, free, _invert(best, inverted), inverted=left)
+
+
+def straighten(program: Program) -> tuple[Program, tuple[int, ...]]:
+    """Spell a law with c0 where it has nothing but 1/c0, if it is linear in that.
+
+    Or if c0 is the only parameter in which it is not: both ends are then within reach.
+
+    Returns
+    -------
+    tuple
+        The program and which of its parameters are one over the given program's. Those of a law
+        that would become linear altogether are left alone: there is nothing to be gained.
+
+    Examples
+    --------
+    >>> from pmsr.equation.expression import Equation
+    >>> law = Equation("1/(c0*(c1 + x)**2)", ["x"]).program
+    >>> law.affine, straighten(law)[0].affine
+    ((), (0,))
+    >>> straighten(Equation("c0*sin(x/c1)", ["x"]).program)[1]
+    (1,)
+    """
+    nodes = program.nodes.tolist()
+    names = list(OPERATORS)
+    times, over = (FIRST_OPERATOR + names.index(name) for name in ("*", "/"))
+    uses = [0] * len(nodes)
+    for code, a, b in nodes:
+        if code >= FIRST_OPERATOR:
+            arity = OPERATORS[names[code - FIRST_OPERATOR]].arity
+            for child in (a, b)[:arity]:
+                uses[child] += 1
+        elif code == POWER:
+            uses[a] += 1
+
+    def is_alone(node: int) -> bool:
+        """Whether this is a parameter that occurs nowhere else."""
+        code, k, _ = nodes[node]
+        n_leaves = sum(row[0] == PARAMETER and row[1] == k for row in nodes)
+        return code == PARAMETER and uses[node] == 1 and n_leaves == 1
+
+    inverted: list[int] = []
+    for place, (code, a, b) in enumerate(nodes):
+        if code != over:
+            continue
+        below, c, d = nodes[b]
+        if is_alone(b):
+            changed, turned = {place: [times, a, b]}, c
+        elif below == times and uses[b] == 1 and (is_alone(c) or is_alone(d)):
+            c, d = (c, d) if is_alone(c) else (d, c)
+            changed, turned = {b: [over, c, d], place: [times, a, b]}, nodes[c][1]
+        else:
+            continue
+        rows = [changed.get(k, row) for k, row in enumerate(nodes)]
+        affine = Program.of(rows, program.literals.tolist(), program.n_parameters).affine
+        # Among several curved ones, c0 = 1e9 is on the way to infinity and 1/c0 next to nothing.
+        if turned in affine or len(affine) == program.n_parameters - 1:
+            nodes = rows
+            inverted.append(turned)
+    straight = Program.of(nodes, program.literals.tolist(), program.n_parameters)
+    if not inverted or len(straight.affine) == program.n_parameters:
+        return program, ()
+    return straight, tuple(sorted(inverted))
+
+
+def _invert(theta: Floats, which: tuple[int, ...]) -> Floats:
+    theta = theta.copy()
+    with np.errstate(divide="ignore"):
+        theta[..., list(which)] = 1.0 / theta[..., list(which)]
+    return theta
 
 
 def fit_once(
@@ -500,7 +579,7 @@ def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:
 
 def _identifiable_around(
     program: Program, data: Data, theta: Floats, *, rng: np.random.Generator
-) -> list[tuple[int, ...]]:
+) -> list[tuple[tuple[int, ...], Floats]]:
     """Choose identifiable parameters at other places, where the rank is the generic one.
 
     Some near theta, by steps that also move what was fitted to zero; and some of natural size, for
@@ -513,8 +592,8 @@ def _identifiable_around(
     places = np.concatenate([near, signs * scales * np.exp(steps)])
     values, jacobian = evaluate_jacobian(program, places, data.X)
     return [
-        _identifiable(program, np.ascontiguousarray(one.T))
-        for one, row in zip(jacobian, values, strict=True)
+        (_identifiable(program, np.ascontiguousarray(one.T)), place)
+        for one, row, place in zip(jacobian, values, places, strict=True)
         if np.isfinite(row).all() and np.isfinite(column_lengths(one.T)).all()
     ]
 
@@ -545,6 +624,8 @@ def add_images(
     affine = list(program.affine)
     curved = [k for k in range(program.n_parameters) if k not in affine]
     q = len(curved)
+    if q == 0:
+        return found
     orders = list(permutations(range(q))) if q <= MAX_PERMUTED else [tuple(range(q))]
     signs = np.array(list(product((1.0, -1.0), repeat=q)) if q <= MAX_PERMUTED else [(1.0,) * q])
     steps = np.array([[0.0] * q, *(m * s[curved] for s in shifts for m in (-2, -1, 1, 2))])

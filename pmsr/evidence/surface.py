@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pmsr.data import Data
 from pmsr.equation.kernels import factor_moments, find_active, run_compiled
-from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, POWER
+from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, POWER, VARIABLE
 from pmsr.equation.program import Program, evaluate, evaluate_jacobian
 from pmsr.evidence.multistart import Minimum
 from pmsr.limits import check_time
@@ -75,11 +75,20 @@ class Watched(NamedTuple):
     shifts
         Change of each parameter, of shape (p,), that shifts an argument by half a period in all
         rows alike; none where no parameter is a phase.
+    is_phase
+        Whether the parameters can do nothing but shift the argument, as in cos(x + exp(c0)): then
+        there is no alias of another frequency, whatever the argument spans.
     """
 
     node: int
     kind: str
     shifts: tuple[Floats, ...] = ()
+    is_phase: bool = False
+
+    @property
+    def has_phase(self) -> bool:
+        """Whether the argument at the first row counts modulo a period."""
+        return self.is_phase or len(self.shifts) > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +133,7 @@ class Surface:
         for k, row in enumerate(values):  # mirror images share theirs
             if not any(np.max(np.abs(row - values[other])) <= near for other in kept):
                 kept.append(k)
-        firsts = [self._first(w.node, best.theta) if w.shifts else np.nan for w in self.watched]
+        firsts = [self._first(w.node, best.theta) if w.has_phase else np.nan for w in self.watched]
         return replace(
             self,
             centres=np.ascontiguousarray(values[kept]),
@@ -159,9 +168,28 @@ class Surface:
             elif name in PERIODIC and active[a]:
                 kinds[a] = "tan" if name == "tan" or kinds.get(a) == "tan" else "wave"
         return tuple(
-            Watched(node, kind, self._shifts(node) if kind != "below" else ())
+            Watched(node, kind)
+            if kind == "below"
+            else Watched(node, kind, self._shifts(node), self._is_phase(node, active))
             for node, kind in kinds.items()
         )
+
+    def _is_phase(self, node: int, active: NDArray[np.bool_]) -> bool:
+        """Tell whether parameters and variables are in different terms of a sum."""
+        if not active[node]:
+            return True
+        code, a, b = self.program.nodes[node].tolist()
+        name = list(OPERATORS)[code - FIRST_OPERATOR] if code >= FIRST_OPERATOR else ""
+        if name in ("+", "-"):
+            return self._is_phase(a, active) and self._is_phase(b, active)
+        return not self._has_variable(node)
+
+    def _has_variable(self, node: int) -> bool:
+        code, a, b = self.program.nodes[node].tolist()
+        if code < FIRST_OPERATOR and code != POWER:
+            return bool(code == VARIABLE)
+        is_binary = code != POWER and list(OPERATORS.values())[code - FIRST_OPERATOR].arity == 2
+        return self._has_variable(a) or (is_binary and self._has_variable(b))
 
     def _factors(self, node: int) -> list[int]:
         """Nodes whose zeros are those of a denominator: it changes no sign if it is a square."""
@@ -251,19 +279,20 @@ class Surface:
         allowed = np.isfinite(sums)
         for place, watched in enumerate(self.watched):
             low, high, first = extremes[:, place].T
+            longest = np.inf if watched.is_phase else pi * (len(self.data.y) - 1)
             phase = float(self.phases[place])
-            allowed &= _obeys(watched.kind, low, high, first, phase, len(self.data.y))
+            allowed &= _obeys(watched.kind, low, high, first, phase, longest)
         return Look(sums, log_volume, square, allowed, lengths, root, whitened)
 
 
 def _obeys(
-    kind: str, low: Floats, high: Floats, first: Floats, phase: float, n_rows: int
+    kind: str, low: Floats, high: Floats, first: Floats, phase: float, longest: float
 ) -> NDArray[np.bool_]:
     """Tell where a denominator keeps its sign, or an argument is no alias of another."""
     with np.errstate(invalid="ignore", over="ignore"):
         if kind == "below":
             return np.asarray((low > 0.0) | (high < 0.0))
-        obeys = high - low <= pi * (n_rows - 1)
+        obeys = high - low <= longest
         if kind == "tan":
             obeys &= np.floor(low / pi + 0.5) == np.floor(high / pi + 0.5)
         if not np.isnan(phase):

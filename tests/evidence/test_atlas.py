@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from quadrature import CHARTS, Chart, surface_log_q
 
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
@@ -83,3 +84,103 @@ def test_a_law_that_is_linear_has_the_flat_priors_log_q():
             for s in (replace(FINAL, parameter_prior="flat"), FINAL)
         )
         assert flat.log_q == invariant.log_q
+
+
+def noisy(low, high, n, law, sigma):
+    rng = np.random.default_rng(3)
+    x = np.sort(rng.uniform(low, high, n))
+    return x, law(x) + sigma * rng.standard_normal(n)
+
+
+DECAY = noisy(0.5, 3.0, 8, lambda x: 2.0 * np.exp(-0.7 * x), 0.1)
+OFFSET = noisy(0.5, 4.0, 20, lambda x: 1.0 + 2.0 * np.exp(-1.1 * x), 0.1)
+WAVE = noisy(0.5, 4.0, 10, lambda x: 2.0 * np.sin(1.3 * x), 0.2)
+NEGATIVE = noisy(0.5, 4.0, 12, lambda x: 2.0 * x - 1.5, 0.5)
+RATIO = noisy(0.2, 5.0, 10, lambda x: (1.0 + 3.0 * x) / (1.0 + x), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("text", "chart", "data"),
+    [
+        ("c0*exp(c1*x0)", "c0*exp(c1*x)", DECAY),
+        ("exp(c0*x0)", "exp(c0*x)", DECAY),
+        # Aliases: without a rule these differ by nats, and neither is right.
+        ("c0*sin(c1*x0)", "c0*sin(c1*x)", WAVE),
+        ("c0*sin(x0/c1)", "c0*sin(c1*x)", WAVE),
+        # The fit is singular, the law is not.
+        ("c0**2 + c1*x0", "c0**2 + c1*x", NEGATIVE),
+        # Poles between the rows would have most of Z(gamma).
+        ("(c0 + c1*x0)/(c2 + x0)", "(c0 + c1*x)/(c2 + x)", RATIO),
+        # The end of a ridge that is straight in 1/c2, or in log c1.
+        ("c0 + exp(c1*x0)/c2", "c0*exp(c1*x) + c2", OFFSET),
+        ("c0*c1**x0 + c2", "c0*exp(c1*x) + c2", OFFSET),
+    ],
+)
+def test_log_q_is_that_of_brute_force(text, chart, data):
+    exact = surface_log_q(CHARTS[chart], *data, tolerance=2e-3)
+    found = [compute_evidence(text, *data, settings=FINAL, random_seed=k) for k in range(2)]
+    assert all(one.failure is None and one.log_q_se <= 0.05 for one in found)
+    se = np.sqrt(np.sum([one.log_q_se**2 for one in found])) / 2.0
+    # Brute force is good to its tolerance at both temperatures.
+    assert abs(np.mean([one.log_q for one in found]) - exact) <= 4.0 * se + 4e-3
+
+
+def test_a_law_that_covers_half_of_a_surface_gains_what_brute_force_says():
+    names = ("exp(c0 + c1*x) + c2", "c0*exp(c1*x) + c2")
+    half, whole = (
+        compute_evidence(name.replace("x)", "x0)"), *OFFSET, settings=FINAL, random_seed=0)
+        for name in names
+    )
+    exact = [surface_log_q(CHARTS[name], *OFFSET, tolerance=2e-3) for name in names]
+    se = np.hypot(half.log_q_se, whole.log_q_se)
+    assert exact[0] - exact[1] > 0.05
+    assert abs(half.log_q - whole.log_q - (exact[0] - exact[1])) <= 4.0 * se + 8e-3
+
+
+def test_the_roots_of_a_cubic_need_no_more_than_two_starts():
+    x = np.linspace(-2.0, 2.0, 15)
+    y = 0.8 * (x - 1.2) * (x + 0.3) * (x + 1.5) + 0.2 * np.random.default_rng(1).standard_normal(15)
+    text = "c0*(c1 + x0)*(c2 + x0)*(c3 + x0)"
+    few, many = (
+        compute_evidence(text, x, y, settings=replace(FINAL, n_multistarts=n), random_seed=1)
+        for n in (2, 16)
+    )
+    se = np.hypot(few.log_q_se, many.log_q_se)
+    assert max(few.log_q_se, many.log_q_se) <= 0.05 and abs(few.log_q - many.log_q) <= 4.0 * se
+    copies = target(text, make_data(x, y), replace(INVARIANT, n_multistarts=2)).fit.minima
+    assert sum(np.isclose(one.sse, copies[0].sse) for one in copies) == 6
+
+
+def test_a_law_whose_best_fit_is_at_infinity_is_weighed():
+    x = np.linspace(1.0, 2.0, 8)
+    y = 3.0 + x + 0.3 * np.random.default_rng(1).standard_normal(8)
+    found = compute_evidence("tanh(c0)", x, y, settings=FINAL, random_seed=0)
+    exact = surface_log_q(Chart(lambda t, x: t + 0.0 * x, "none"), x, y)
+    assert found.failure is None
+    assert abs(found.log_q - exact) <= 4.0 * found.log_q_se + 2e-3
+
+
+def test_redundant_parameters_are_held_where_the_others_have_an_effect():
+    data = load_galileo("shelf")
+    for seed in range(3):
+        found = compute_evidence(
+            "sqrt(c0*H + c1**(c2**c3))", *data, settings=INVARIANT, random_seed=seed
+        )
+        assert found.failure is None and found.rank == 2
+
+
+def test_a_sampled_inverse_is_reported_as_the_parameter_itself():
+    fitted = target("c0*sin(x0/c1) + c2")
+    assert fitted.fit.inverted == (1,)
+    theta = np.array([minimum.theta for minimum in fitted.fit.minima[:1]])
+    assert fitted.fit.full_theta(theta)[0, 1] == pytest.approx(1.0 / theta[0, 1])
+    assert fitted.fit.theta[1] == pytest.approx(1.0 / theta[0, 1])
+
+
+def test_a_law_that_is_linear_once_redundant_parameters_are_held_is_that_linear_law():
+    shelf = load_galileo("shelf")
+    line = compute_evidence("c0*H", *shelf, settings=INVARIANT, random_seed=0)
+    for text in ("c0*H/c1", "c0*tanh(c1)*H/c2"):
+        found = compute_evidence(text, *shelf, settings=INVARIANT, random_seed=0)
+        se = np.hypot(found.log_q_se, line.log_q_se)
+        assert found.failure is None and abs(found.log_q - line.log_q) <= 4.0 * se

@@ -96,3 +96,16 @@ def test_a_phase_counts_within_one_period():
     theta += np.outer([0.0, 1.0, 2.0], law.watched[0].shifts[0])
     assert around.obeys(theta).sum() == 2
     assert surface("c0*sin(c1*x0)").watched[0].shifts == ()
+
+
+def test_what_parameters_do_not_stretch_has_no_alias_and_counts_within_one_period():
+    # cos(exp(c0) + 40*x): c0 is nothing but a phase, whatever the argument spans.
+    law = surface("cos(exp(c0) + 40*x0)")
+    assert law.watched[0].is_phase and np.ptp(40.0 * X) > np.pi * (len(X) - 1)
+    assert law.obeys(np.array([[0.3], [5.0]])).all()
+    found = fit(law.program, DATA, 4, rng=np.random.default_rng(0))
+    around = law.around(found.minima[:1])
+    first = np.exp(found.theta[0])
+    theta = np.log(first + np.array([0.0, 0.9 * np.pi, 2.1 * np.pi, 40.0 * np.pi]))
+    assert around.obeys(theta[:, None]).tolist() == [True, True, False, False]
+    assert not surface("cos(c0*x0 + c1)").watched[0].is_phase
