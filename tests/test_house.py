@@ -59,7 +59,7 @@ def test_import_loads_none_of_the_heavy_libraries():
     assert (heavy | {"sympy", "deap"}).isdisjoint(loaded)
 
 
-FOLDERS = ("equation", "evidence", "report", "result", "search", "shell")
+FOLDERS = ("equation", "evidence", "laws", "report", "result", "search", "shell")
 
 
 @pytest.mark.parametrize("folder", ["", *FOLDERS])
