@@ -7,7 +7,7 @@ parameters then take the change up. The number of coincidences is
 :math:`\mathrm{rank}[\chi, G] - \mathrm{rank}\,\chi` with these generators G.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,9 +17,11 @@ import sympy
 from numba import njit
 from numpy.typing import NDArray
 
-from pmsr.equation.algebra import real_symbol, rebuild
+from pmsr.equation.algebra import function_rows, real_symbol, rebuild
 from pmsr.equation.expression import Equation
+from pmsr.equation.lowering import lower
 from pmsr.equation.program import Program, evaluate_slopes
+from pmsr.threads import ONE_AT_A_TIME
 
 Floats = NDArray[np.float64]
 Signs = tuple[int, ...]
@@ -95,7 +97,9 @@ class Generators:
 @lru_cache(maxsize=256)
 def _of_columns(d: int, interval: tuple[int, ...]) -> Generators:
     every = np.eye(2 * d + 2)
-    return Generators(every[[*range(d), 2 * d]], every[[d + j for j in interval]].reshape(-1, 2 * d + 2))
+    return Generators(
+        every[[*range(d), 2 * d]], every[[d + j for j in interval]].reshape(-1, 2 * d + 2)
+    )
 
 
 def interval_columns(variables: Sequence[str], interval: Sequence[str]) -> tuple[int, ...]:
@@ -107,7 +111,9 @@ def interval_columns(variables: Sequence[str], interval: Sequence[str]) -> tuple
     (1,)
     """
     if isinstance(interval, str):
-        raise ValueError(f"interval must be a sequence of names, got {interval!r}. Use [{interval!r}].")
+        raise ValueError(
+            f"interval must be a sequence of names, got {interval!r}. Use [{interval!r}]."
+        )
     for name in interval:
         if name not in variables:
             raise ValueError(
@@ -125,7 +131,9 @@ def column_signs(X: Floats) -> Signs:
     (1, -1, 0)
     """
     low, high = X.min(axis=0), X.max(axis=0)
-    return tuple(int(0 <= a and b > 0) - int(b <= 0 and a < 0) for a, b in zip(low, high, strict=True))
+    return tuple(
+        int(0 <= a and b > 0) - int(b <= 0 and a < 0) for a, b in zip(low, high, strict=True)
+    )
 
 
 def count_coincidences(
@@ -239,14 +247,19 @@ def _around(program: Program, X: Floats, theta: Floats) -> Rows:
     return points, np.concatenate([shaken, theta[None, :]])
 
 
-def _ranks(
-    program: Program, theta: Floats, X: Floats, generators: Generators
-) -> NDArray[np.int64]:
+def _ranks(program: Program, theta: Floats, X: Floats, generators: Generators) -> NDArray[np.int64]:
     """Ranks of `generic_ranks` at each theta; -1 where too few points are in the law's domain."""
     values, chi, slopes = evaluate_slopes(program, theta, X)
     ranks = np.empty((len(theta), 3 + len(generators.scales)), dtype=np.int64)
     rank_columns(
-        values, chi, slopes, X, generators.shifts, generators.scales, EPS * len(program.nodes), ranks
+        values,
+        chi,
+        slopes,
+        X,
+        generators.shifts,
+        generators.scales,
+        EPS * len(program.nodes),
+        ranks,
     )
     return ranks
 
@@ -352,3 +365,179 @@ def _eliminate(columns, errors, used, end, m):  # type: ignore[no-untyped-def]
                 for i in range(m):
                     columns[c, i] -= share * pivot[i]
                 errors[c] += abs(share) * (errors[best] + EPS * m * length)
+
+
+_WORDS = {
+    "exp": "exponential",
+    "log": "logarithm",
+    "sin": "sine",
+    "cos": "cosine",
+    "tan": "tangent",
+    "tanh": "hyperbolic tangent",
+}
+
+# Any: SymPy's constructors are untyped; every Any below is a SymPy expression.
+
+
+def describe_coincidences(
+    equation: Equation,
+    target: str = "y",
+    *,
+    signs: Signs | None = None,
+    interval: Sequence[str] = (),
+    rows: Rows | None = None,
+) -> list[str]:
+    """Say in words what the coincidences of a law are, one phrase for each.
+
+    Parameters
+    ----------
+    equation
+        The law.
+    target
+        Name of what it predicts.
+    signs, rows
+        As in `count_coincidences`.
+    interval
+        Columns whose zero is arbitrary.
+
+    Notes
+    -----
+    A phrase is about a place where one free coefficient would remove one coincidence.
+
+    Examples
+    --------
+    >>> describe_coincidences(Equation("c0 + H", ["H"]), "D")
+    ['adds H, in its unit, to D, in its unit, with coefficient exactly 1']
+    >>> describe_coincidences(Equation("c0*sin(x) + c1", ["x"]))
+    ['takes the sine of x in its own unit']
+    """
+    shifted = interval_columns(equation.variables, interval)
+    return _Words(equation, target, signs, rows, shifted).phrases()
+
+
+class _Words:
+    """One law on its way to having no coincidence left: what stood in the way."""
+
+    def __init__(
+        self,
+        equation: Equation,
+        target: str,
+        signs: Signs | None,
+        rows: Rows | None,
+        shifted: Sequence[int],
+    ) -> None:
+        self.equation, self.target, self.signs, self.rows = equation, target, signs, rows
+        self.shifted = shifted
+        self.variables = [real_symbol(name) for name in equation.variables]
+        self.added: list[str] = []
+        self.mark = max((*equation.variables, *equation.parameters, "c"), key=len)
+
+    def count(self, expression: Any, shifted: Sequence[int]) -> Coincidences:
+        equation = self.equation
+        with ONE_AT_A_TIME:
+            program = lower(expression, equation.variables, [*equation.parameters, *self.added])
+        d = len(equation.variables)
+        rows = self.rows
+        if rows is not None:
+            rows = rows[0], np.append(rows[1], np.ones(len(self.added)))
+        generators = Generators.of_columns(d, shifted)
+        return count_coincidences(program, d, signs=self.signs, generators=generators, rows=rows)
+
+    def phrases(self) -> list[str]:
+        expression = self.equation.expression
+        found = [
+            f"depends on where {self.equation.variables[j]} is zero"
+            for j in self.shifted
+            if self.count(expression, [j]).zeros
+        ]
+        left = self.count(expression, self.shifted)
+        n_left = left.shared + left.pure
+        while n_left:
+            free = real_symbol(self.mark + "'" * (len(self.added) + 1))
+            self.added.append(free.name)
+            for phrase, mended in self.places(expression, free):
+                n_then = self.count(mended, self.shifted)
+                if n_then.shared + n_then.pure < n_left:
+                    found.append(phrase())
+                    expression, n_left = mended, n_then.shared + n_then.pure
+                    break
+            else:
+                several = "a unit" if n_left == 1 else f"{n_left} units"
+                return [*found, f"depends on {several} in a way that no single coefficient mends"]
+        return found
+
+    def places(self, expression: Any, free: Any) -> Iterator[tuple[Callable[[], str], Any]]:
+        """Yield phrases and expressions with one more coefficient, from the root down."""
+        if not expression.is_Add:
+            yield lambda: self.whole(expression), free * expression
+        yield from self.inside(expression, free, lambda new: new, True)
+
+    def inside(
+        self, e: Any, free: Any, put: Callable[[Any], Any], is_root: bool
+    ) -> Iterator[tuple[Callable[[], str], Any]]:
+        if not self.varies(e) or not e.args:
+            return
+
+        def with_argument(place: int) -> Callable[[Any], Any]:
+            return lambda new: put(rebuild(e, [*e.args[:place], new, *e.args[place + 1 :]]))
+
+        functions = function_rows()
+        for place, argument in enumerate(e.args):
+            if not self.varies(argument):
+                continue
+            scaled = with_argument(place)(free * argument)
+            if e.is_Add:
+                yield lambda a=argument: self.term(e, a, is_root), scaled
+            elif e.is_Pow and self.varies(e.exp):
+                yield lambda: self.power(e), scaled
+            elif e.is_Function and not isinstance(e, sympy.Abs):
+                name = functions[e.func]
+                yield lambda a=argument, n=name: self.function(n, a), scaled
+        if is_root and e.is_Add:
+            yield lambda: self.whole(e), free * e
+        for place, argument in enumerate(e.args):
+            yield from self.inside(argument, free, with_argument(place), False)
+
+    def varies(self, e: Any) -> bool:
+        return bool(e.free_symbols.intersection(self.variables))
+
+    def text(self, e: Any) -> str:
+        plain = e.xreplace({real_symbol(name): sympy.S.One for name in self.added})
+        equation = self.equation
+        return str(Equation.from_real(plain, equation.variables, equation.parameters))
+
+    def whole(self, e: Any) -> str:
+        number, body = e.as_coeff_Mul()
+        return (
+            f"gives {self.target}, in its unit, as {self.text(body)} with coefficient exactly "
+            f"{self.text(number)}"
+        )
+
+    def function(self, name: str, argument: Any) -> str:
+        word = _WORDS.get(name, f"function {name}")
+        return f"takes the {word} of {self.text(argument)} in its own unit"
+
+    def power(self, e: Any) -> str:
+        return f"raises {self.text(e.base)} to the power {self.text(e.exp)} in its own unit"
+
+    def term(self, total: Any, term: Any, is_root: bool) -> str:
+        number, body = term.as_coeff_Mul()
+        others = [other for other in total.args if other != term]
+        fixed = [o for o in others if self.varies(o) and o.free_symbols <= {*self.variables}]
+        first = self.with_unit(body)
+        if fixed:
+            beside, rest = fixed[0].as_coeff_Mul()
+            number, second = number / beside, self.with_unit(rest)
+            if number < 0 and beside < 0:  # of -x + y, x is what is subtracted
+                first, second, number = second, first, 1 / number
+        elif is_root:
+            second = f"{self.target}, in its unit,"
+        else:
+            alone = sympy.Add(*others)
+            second = f"the number {self.text(alone)}" if alone.is_number else self.text(alone)
+        does, to = ("subtracts", "from") if number < 0 else ("adds", "to")
+        return f"{does} {first} {to} {second} with coefficient exactly {self.text(abs(number))}"
+
+    def with_unit(self, e: Any) -> str:
+        is_pure = e.is_Function and not isinstance(e, sympy.Abs)
+        return f"{self.text(e)}, {'a pure number' if is_pure else 'in its unit'},"
