@@ -1,9 +1,10 @@
 r"""Unit coincidences: changes of unit that a law does not survive.
 
 ``c0 + H`` says that two columns add up with coefficient one, which is true in one unit only. A law
-:math:`f(x, \theta)` survives a change of the unit of column j if :math:`x_j \partial f/\partial x_j`
-lies in the span of :math:`\chi = \partial f/\partial\theta`, and one of the unit of y if f does: the
-parameters then take the change up. The number of coincidences is
+:math:`f(x, \theta)` survives a change of the unit of column j if
+:math:`x_j \partial f/\partial x_j` lies in the span of
+:math:`\chi = \partial f/\partial\theta`, and one of the unit of y if f does: the parameters then
+take the change up. The number of coincidences is
 :math:`\mathrm{rank}[\chi, G] - \mathrm{rank}\,\chi` with these generators G.
 """
 
@@ -219,7 +220,7 @@ def _has_uncommon_numbers(program: Program) -> bool:
 
 @lru_cache(maxsize=256)
 def _generic(d: int, p: int, n: int, signs: Signs) -> tuple[Floats, Floats]:
-    """Return points of shape (n_points, d) and parameters of shape (n_draws, p), always the same."""
+    """Return the same points, of shape (n_points, d), and parameters, (n_draws, p), every time."""
     rng = np.random.default_rng([d, p, n])
     X = LARGEST ** rng.uniform(-1.0, 1.0, size=(4 * n + 24, d))
     theta = LARGEST ** rng.uniform(-1.0, 1.0, size=(N_DRAWS + N_MORE, p))
@@ -229,7 +230,7 @@ def _generic(d: int, p: int, n: int, signs: Signs) -> tuple[Floats, Floats]:
 
 
 def _around(program: Program, X: Floats, theta: Floats) -> Rows:
-    """Return rows, with others between and beside them where they are few, and shaken parameters."""
+    """Return rows, with others beside them where they are few, and shaken parameters."""
     rng = np.random.default_rng([len(X), len(theta)])
     n_points = 4 * (len(theta) + X.shape[1]) + 24
     chosen = X[np.linspace(0, len(X) - 1, min(n_points, len(X))).astype(int)]
