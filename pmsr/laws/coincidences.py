@@ -276,9 +276,12 @@ def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # ty
     most, least = 2 * n_columns + 8, n_columns + 2
     table = np.empty((n_columns, most))
     work = np.empty((n_columns, most))
-    raw = np.empty(2 * d + 2)
+    raw, gross = np.empty(2 * d + 2), np.empty(n_columns)
+    before, errors = np.empty(n_columns), np.empty(n_columns)
+    used = np.empty(n_columns, dtype=np.bool_)
     for k in range(len(values)):
         m = 0
+        before[:] = 0.0
         for i in range(len(X)):
             if m == most:
                 break
@@ -288,20 +291,23 @@ def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # ty
             raw[2 * d], raw[2 * d + 1] = values[k, i], 1.0
             largest, is_finite = 0.0, np.isfinite(values[k, i])
             for c in range(n_columns):
-                entry = 0.0
+                entry, gross[c] = 0.0, 0.0
                 if c < p:
                     entry = chi[k, c, i]
+                    gross[c] = abs(entry)
                 else:
                     row = shifts[c - p] if c < p + n_shifts else scales[c - p - n_shifts]
                     for t in range(len(raw)):
                         if row[t] != 0.0:
                             entry += row[t] * raw[t]
+                            gross[c] += abs(row[t] * raw[t])
                 table[c, m] = entry
-                is_finite = is_finite and np.isfinite(entry)
-                largest = max(largest, abs(entry))
+                is_finite = is_finite and np.isfinite(gross[c])
+                largest = max(largest, gross[c])
             if is_finite and largest > 0.0:
                 for c in range(n_columns):
                     table[c, m] /= largest
+                    before[c] += (gross[c] / largest) ** 2
                 m += 1
         if m < least:
             ranks[k, :] = -1
@@ -311,9 +317,12 @@ def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # ty
             if length > 0.0:
                 for i in range(m):
                     table[c, i] /= length
-        errors, used = np.empty(n_columns), np.empty(n_columns, dtype=np.bool_)
+                # Of a sum that cancels, what is left has the errors of its terms.
+                before[c] = rounding * np.sqrt(before[c]) / length
+            else:
+                before[c] = rounding
         work[:] = table
-        errors[:], used[:] = rounding, False
+        errors[:], used[:] = before, False
         ranks[k, 0] = _eliminate(work, errors, used, p, m)
         ranks[k, 1] = ranks[k, 0] + _eliminate(work, errors, used, p + n_shifts, m)
         ranks[k, 2] = ranks[k, 1] + _eliminate(work, errors, used, n_columns, m)
@@ -323,7 +332,7 @@ def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # ty
                 ranks[k, 3 + j] = ranks[k, 2] - (1 if n_lost else 0)
             else:
                 work[:] = table
-                errors[:], used[:] = rounding, False
+                errors[:], used[:] = before, False
                 used[p + n_shifts + j] = True
                 rank = _eliminate(work, errors, used, p, m)
                 rank += _eliminate(work, errors, used, p + n_shifts, m)

@@ -43,6 +43,7 @@ Floats = NDArray[np.float64]
 
 # Rounding of a number that was computed, such as 2*pi/3, and of the fraction it is compared with.
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+LARGEST_FLOAT = float(np.finfo(np.float64).max) / 2.0  # of denormal numbers, the inverse is larger
 # Terms of a common fraction, multiplied out, up to which SymPy's polynomials take milliseconds.
 MOST_TERMS = 64
 
@@ -360,7 +361,7 @@ def fraction_cost(value):  # type: ignore[no-untyped-def]
         if abs(p / q - value) <= ROUNDING * value or p + q > 1.0 / ROUNDING or rest == whole:
             p = max(p, 1.0)
             return np.log(p) + np.log(p + 1.0) + np.log(q) + np.log(q + 1.0) - np.log(4.0)
-        rest = 1.0 / (rest - whole)
+        rest = min(1.0 / (rest - whole), LARGEST_FLOAT)
 
 
 def best_spelling(equation: Equation, prior: LawPrior | None = None) -> Equation:
@@ -428,7 +429,7 @@ def _sign_inside(e: Any) -> Any:
 
 
 def _terms(e: Any) -> tuple[float, float]:
-    """Bound the terms above and below the line of the fraction that e is, multiplied out.
+    """Bound terms and degree above and below the line of the fraction e, multiplied out.
 
     Arguments of functions count where they are longer.
     """
@@ -440,7 +441,8 @@ def _terms(e: Any) -> tuple[float, float]:
         return math.prod(n for n, _ in inner), math.prod(d for _, d in inner)
     if e.is_Pow and e.exp.is_Integer:
         k = abs(int(e.exp))
-        above, below = (float(math.comb(int(min(t, 99)) + k - 1, k)) for t in inner[0])
+        # At least the degree: SymPy's polynomials hold what is missing between the powers too.
+        above, below = (max(k, math.comb(int(min(t, 99)) + k - 1, k)) for t in inner[0])
         return (above, below) if e.exp > 0 else (below, above)
     return max((max(pair) for pair in inner), default=1.0), 1.0
 

@@ -189,7 +189,7 @@ def test_sizes_that_do_not_occur_are_between_those_that_do():
 
 def test_laws_are_counted_once():
     # One operator: x and c; x + x and c + x; 3*x and c + 2*x; 4*x and c + 3*x.
-    assert count_laws(("+",), 1, most=10).by_nodes[:7] == (2, 0, 2, 0, 2, 0, 2)
+    assert count_laws(("+",), 1, most=50).by_nodes[:7] == (2, 0, 2, 0, 2, 0, 2)
     # sqrt of x and c; twice, three times.
     assert count_laws(("sqrt", "+"), 1, most=10).by_nodes[1] == 2
 
@@ -213,7 +213,7 @@ def test_the_number_of_laws_grows_about_fourfold_with_each_node():
         ("c0*x**2 + 2*c0*x + c0", "x", "c0*(1 + x)**2"),
         ("-x**2/(c0 + x)", "x", "x**2/(c0 - x)"),
         ("c0*exp(-t/c1)", "t", "c0*exp(t/c1)"),
-        ("2*c0*x - c1 + 3", "x", "c0*x + c1"),
+        ("2*c0*x - c1 + 3", "x", "c0 + c1*x"),
     ],
 )
 def test_the_spelling_with_the_largest_prior_is_shown(text, columns, best):
