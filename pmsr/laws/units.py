@@ -282,18 +282,20 @@ def _is_singular(matrix: Floats) -> bool:
     return bool(values[-1] <= math.sqrt(EPS) * values[0])
 
 
-def _write_unit(changes: Floats, units: Units) -> str | None:
+def _write_unit(wanted: Floats, units: Units) -> str | None:
     """Write a unit by its exponents and its factor: as few of the table's own units as will do."""
-    wanted = changes
+    nothing = np.zeros(len(wanted))
     for place, text in enumerate(units.texts):
-        if text != UNKNOWN and _is_close(units.changes[:, place], wanted) and np.any(wanted):
-            return text
+        if text != UNKNOWN and _is_close(units.changes[:, place], wanted):
+            return "" if _is_close(wanted, nothing) else text
     atoms = _atoms(units)
-    for n in range(len(atoms) + 1):
-        for chosen in combinations(atoms, n):
-            columns = np.array([atoms[name] for name in chosen]).reshape(n, len(wanted)).T
-            powers = np.linalg.lstsq(columns, wanted)[0] if n else np.empty(0)
-            neat = [Fraction(float(v)).limit_denominator(_LARGEST_DENOMINATOR) for v in powers]
+    some = [chosen for n in range(len(atoms) + 1) for chosen in combinations(atoms, n)]
+    # Whole powers first: sqrt(m/cm) is a ten, but no unit that anybody writes.
+    for largest in (1, _LARGEST_DENOMINATOR):
+        for chosen in some:
+            columns = np.array([atoms[name] for name in chosen]).reshape(-1, len(wanted)).T
+            powers = np.linalg.lstsq(columns, wanted)[0] if chosen else np.empty(0)
+            neat = [Fraction(float(power)).limit_denominator(largest) for power in powers]
             if all(neat) and _is_close(columns @ np.array([float(v) for v in neat]), wanted):
                 return _product(dict(zip(chosen, neat, strict=True)))
     return None
@@ -304,17 +306,10 @@ def _is_close(one: Floats, other: Floats) -> bool:
 
 
 def _atoms(units: Units) -> dict[str, Floats]:
-    """Exponents and log factor of every single unit that the table names, as it is written there."""
+    """Exponents and log factor of every single unit of the table, by the name it has there."""
     found: dict[str, Floats] = {}
-    parsed = [
-        _parse(text, name)
-        for name, text in zip(units.names, units.texts, strict=True)
-        if text != UNKNOWN
-    ]
-    written = {
-        str(unit): text
-        for unit, text in zip(parsed, filter(UNKNOWN.__ne__, units.texts), strict=True)
-    }
+    pairs = zip(units.names, units.texts, strict=True)
+    written = {str(_parse(text, name)): text for name, text in pairs if text != UNKNOWN}
     for name, text in zip(units.names, units.texts, strict=True):
         if text == UNKNOWN:
             found[f"[{name}]"] = np.append(_base_row(units, {f"unit of {name}": 1.0}), 0.0)
