@@ -69,6 +69,7 @@ _LINKED_KERNELS = (
     "_backward",
     "_values",
     "_jacobian",
+    "_slopes",
     "_moments",
     "_project",
     "_descend",
@@ -93,6 +94,21 @@ def find_active(nodes):  # type: ignore[no-untyped-def]
         elif code >= FIRST_OPERATOR:
             active[node] = active[a] or active[b]
     return active
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def find_varying(nodes):  # type: ignore[no-untyped-def]
+    """Tell which nodes depend on a parameter or on a variable: the others are numbers."""
+    varying = np.zeros(len(nodes), dtype=np.bool_)
+    for node in range(len(nodes)):
+        code, a, b = nodes[node]
+        if code == PARAMETER or code == VARIABLE:
+            varying[node] = True
+        elif code == POWER:
+            varying[node] = varying[a]
+        elif code >= FIRST_OPERATOR:
+            varying[node] = varying[a] or varying[b]
+    return varying
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
@@ -181,13 +197,42 @@ def _jacobian(nodes, literals, theta, X, values, jacobian):  # type: ignore[no-u
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
+def _slopes(nodes, literals, theta, X, values, jacobian, slopes):  # type: ignore[no-untyped-def]
+    """Fill values (n_batch, N), jacobian (n_batch, p, N) and slopes (n_batch, d, N), those by x.
+
+    For few points: all of them, for all theta, are one block.
+    """
+    varying = find_varying(nodes)
+    everything = np.ones(len(nodes), dtype=np.bool_)
+    n = len(X)
+    table = np.empty((len(nodes), n * len(theta)))
+    adjoint = np.empty_like(table)
+    jacobian[:], slopes[:] = 0.0, 0.0
+    _sweep(nodes, literals, theta, X, n, table, everything)
+    for k in range(len(theta)):
+        values[k] = table[-1, k * n : (k + 1) * n]
+    if varying[-1]:
+        _backward(nodes, table, adjoint, n * len(theta), varying)
+        for node in range(len(nodes)):
+            code, a, _ = nodes[node]
+            for k in range(len(theta)):
+                if code == PARAMETER:
+                    for i in range(n):
+                        jacobian[k, a, i] += adjoint[node, k * n + i]
+                elif code == VARIABLE:
+                    for i in range(n):
+                        slopes[k, a, i] += adjoint[node, k * n + i]
+    return _linked
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
 def _backward(nodes, table, adjoint, n_block, active):  # type: ignore[no-untyped-def]
     """Fill adjoint with the derivatives of the result by every active node."""
     adjoint[:, :n_block] = 0.0
     adjoint[-1, :n_block] = 1.0
     for node in range(len(nodes) - 1, -1, -1):
         code, a, b = nodes[node]
-        if not active[node] or code == PARAMETER:
+        if not active[node] or code < POWER:
             continue
         down = adjoint[node]
         if code == POWER:

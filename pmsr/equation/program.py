@@ -161,6 +161,36 @@ def evaluate_jacobian(program: Program, theta: Floats, X: Floats) -> tuple[Float
     return evaluate_table_jacobian(program.nodes, program.literals, theta, X)
 
 
+def evaluate_slopes(program: Program, theta: Floats, X: Floats) -> tuple[Floats, Floats, Floats]:
+    """Value of the equation, its derivatives by the parameters and those by the variables.
+
+    Returns
+    -------
+    tuple
+        Values of shape (n_batch, N), derivatives of shape (n_batch, p, N) and (n_batch, d, N).
+
+    Examples
+    --------
+    >>> line = Program.of([(PARAMETER, 0, 0), (VARIABLE, 0, 0), (6, 0, 1)], [], 1)   # c0*x0
+    >>> evaluate_slopes(line, np.array([[2.0]]), np.array([[1.0], [3.0]]))[2]
+    array([[[2., 2.]]])
+    """
+    values = np.empty((len(theta), len(X)))
+    jacobian = np.empty((len(theta), theta.shape[1], len(X)))
+    slopes = np.empty((len(theta), X.shape[1], len(X)))
+    run_compiled(
+        "_slopes",
+        program.nodes,
+        program.literals,
+        np.ascontiguousarray(theta),
+        np.ascontiguousarray(X),
+        values,
+        jacobian,
+        slopes,
+    )
+    return values, jacobian, slopes
+
+
 def parameter_free_values(program: Program, X: Floats) -> dict[int, Floats]:
     """Values of the nodes that depend on no parameter, at the first `BLOCK` points."""
     which = ~kernels.find_active(program.nodes)

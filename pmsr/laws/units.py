@@ -1,0 +1,345 @@
+"""Units, where the user has them: which laws are possible, and the units of their parameters.
+
+A change of a base unit rescales all columns that are measured with it. A law that its parameters
+cannot carry through such a change holds in one system of units only, and is no law.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pmsr.equation.program import Program, evaluate_slopes
+from pmsr.laws.coincidences import EPS, N_DRAWS, Generators, Rows, Signs, generic_ranks
+
+Floats = NDArray[np.float64]
+
+UNKNOWN = "?"  # a unit of its own, that nothing else in the table shares
+_PURE = ("", "-", "1", "none")
+_IN_BRACKETS = re.compile(r"(.*\S)\s*(?:\[([^\[\]]*)\]|\(([^()]*)\))\s*")
+_LARGEST_DENOMINATOR = 12  # of an exponent that is a fraction: c0*x**(3/4) and the like
+
+# Any: pint is imported on first use, and its units are created by a registry.
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The units of a table, as exponents of base units.
+
+    Parameters
+    ----------
+    names
+        The columns, then the target.
+    texts
+        Their units, as they were written.
+    bases
+        Base dimensions, such as ``"[length]"``; each unknown unit is one of its own.
+    exponents
+        Of shape (n_bases, d + 1).
+    log_factors
+        Logarithms of the units in coherent base units, of shape (d + 1,): of mm, log 0.001.
+    zeros
+        Shifts of zero, of shape (n_zeros, d + 1): 1 for columns in degrees Celsius.
+    """
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+    bases: tuple[str, ...]
+    exponents: Floats
+    log_factors: Floats
+    zeros: Floats
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of X."""
+        return len(self.names) - 1
+
+    @cached_property
+    def changes(self) -> Floats:
+        """Changes of units as exponents of all names, of shape (n, d + 1).
+
+        The last one leads from the units of the table to coherent ones: mm and cm are both lengths,
+        but may not be added up.
+        """
+        return np.vstack([self.exponents, self.log_factors])
+
+    @cached_property
+    def generators(self) -> Generators:
+        """The same as generators of `pmsr.laws.coincidences`."""
+        d = self.n_columns
+        rows = np.zeros((len(self.changes) + len(self.zeros), 2 * d + 2))
+        n = len(self.changes)
+        rows[:n, :d], rows[:n, 2 * d] = self.changes[:, :d], -self.changes[:, d]
+        rows[n:, d : 2 * d], rows[n:, 2 * d + 1] = self.zeros[:, :d], -self.zeros[:, d]
+        return Generators(rows, np.empty((0, 2 * d + 2)))
+
+
+def read_units(units: Mapping[str, str], columns: Sequence[str], target: str) -> Units:
+    """Parse the units of all columns and the target.
+
+    Parameters
+    ----------
+    units
+        Units by name, such as ``{"H": "mm", "t": "s", "phi": "rad"}``. ``"1"`` is a pure number,
+        ``"?"`` a unit that is not known and shared with nothing else.
+    columns
+        Names of the columns of X.
+    target
+        Name of y.
+
+    Examples
+    --------
+    >>> read_units({"H": "mm", "D": "cm"}, ["H"], "D").exponents    # doctest: +SKIP
+    array([[1., 1.]])
+    """
+    if not isinstance(units, Mapping):
+        raise ValueError(f'units must map names to units, such as {{"t": "s"}}, got {units!r}.')
+    names = (*columns, target)
+    for name in units:
+        if name not in names:
+            raise ValueError(f"units names {name!r}, which is not in the data: {', '.join(names)}.")
+    missing = [name for name in names if name not in units]
+    if missing:
+        raise ValueError(
+            f'No unit for {missing[0]!r}. Write "1" for a pure number, "?" if it is not known.'
+        )
+    dimensions: list[dict[str, float]] = []
+    log_factors, in_degrees = [], {}
+    for place, name in enumerate(names):
+        text = units[name]
+        if isinstance(text, str) and text.strip() == UNKNOWN:
+            dimensions.append({f"unit of {name}": 1.0})
+            log_factors.append(0.0)
+            continue
+        unit = _parse(text, name)
+        dimensions.append({str(base): float(n) for base, n in unit.dimensionality.items()})
+        zero, one = (float(_registry().Quantity(v, unit).to_base_units().m) for v in (0.0, 1.0))
+        log_factors.append(math.log(one - zero))
+        if zero:
+            in_degrees.setdefault(str(unit), []).append(place)
+    bases = tuple(sorted({base for each in dimensions for base in each}))
+    exponents = [[each.get(base, 0.0) for each in dimensions] for base in bases]
+    zeros = [[float(j in places) for j in range(len(names))] for places in in_degrees.values()]
+    n = len(names)
+    return Units(
+        names,
+        tuple(str(units[name]).strip() for name in names),
+        bases,
+        np.array(exponents).reshape(-1, n),
+        np.array(log_factors),
+        np.array(zeros).reshape(-1, n),
+    )
+
+
+def units_in_names(names: Sequence[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Find units in names such as ``T [K]``, ``k (1/s)``; a name without has one that is not known.
+
+    Parameters
+    ----------
+    names
+        Of columns and target.
+    given
+        Units that a user gives as well; they must not contradict the names.
+
+    Examples
+    --------
+    >>> units_in_names(["T [K]", "k (1/s)", "n"])
+    {'T [K]': 'K', 'k (1/s)': '1/s', 'n': '?'}
+    """
+    found = {}
+    for name in names:
+        match = _IN_BRACKETS.fullmatch(name)
+        found[name] = UNKNOWN if match is None else (match[2] if match[2] is not None else match[3])
+    for name, text in (given or {}).items():
+        written = found.get(name, UNKNOWN)
+        if written != UNKNOWN and text != written and _parse(text, name) != _parse(written, name):
+            raise ValueError(
+                f"{name!r} is in {written!r} by its name, but units says {text!r}. Correct one."
+            )
+    return {**found, **(given or {})}
+
+
+@cache
+def _registry() -> Any:
+    try:
+        import pint
+    except ImportError as error:
+        raise ImportError("Units need the package pint: pip install pint.") from error
+    return pint.UnitRegistry()
+
+
+@cache
+def _parse(text: str, name: str) -> Any:
+    """Return the pint unit of a text; the name is for the error."""
+    if not isinstance(text, str):
+        raise ValueError(f"The unit of {name!r} must be a text such as 'mm', got {text!r}.")
+    registry = _registry()
+    plain = text.strip()
+    if plain.lower() in _PURE:
+        return registry.Unit("dimensionless")
+    try:
+        unit = registry.parse_units(plain)
+        registry.Quantity(1.0, unit).to_base_units()
+    except Exception as error:  # pint's parser raises whatever its tokens lead to, even assertions
+        raise ValueError(
+            f"{plain!r}, the unit of {name!r}, is not a unit that pint knows. Write it like "
+            f"'mm', 'kg*m/s^2', '1/min', 'µM/s', 'degC'; '1' for a pure number, '?' if not known."
+        ) from error
+    # A unit is a scale, perhaps with another zero. Decibels are neither.
+    low, middle, high = (registry.Quantity(v, unit).to_base_units().m for v in (0.0, 1.0, 2.0))
+    if abs((high - middle) - (middle - low)) > 1e-9 * abs(high):
+        raise ValueError(
+            f"{plain!r}, the unit of {name!r}, is logarithmic. Give the quantity itself a unit, or "
+            "write '1'."
+        )
+    return unit
+
+
+def is_possible(
+    program: Program, units: Units, *, signs: Signs | None = None, rows: Rows | None = None
+) -> bool:
+    """Tell whether a law survives all changes of units.
+
+    Parameters are those of `pmsr.laws.coincidences.count_coincidences`.
+    """
+    ranks = generic_ranks(
+        program, units.n_columns, generators=units.generators, signs=signs, rows=rows
+    )
+    return bool(ranks[2] == ranks[0])
+
+
+def parameter_units(
+    program: Program, units: Units, *, signs: Signs | None = None
+) -> tuple[str | None, ...]:
+    r"""Deduce the units of a law's parameters.
+
+    Returns
+    -------
+    tuple
+        A unit for each parameter, in the units of the table: ``"mm**(1/2)"``, ``""`` for a pure
+        number; None if there is none, as for c0 in ``c0 + c1*log(x)``, which changes by an amount
+        and not by a factor, or in ``c0*x**c1``, where it depends on the value of c1.
+
+    Notes
+    -----
+    Under a change of units with exponents e the parameters change by :math:`\delta\theta` with
+    :math:`\chi\,\delta\theta = e_y f - \sum_j e_j x_j \partial f/\partial x_j`. A parameter has a
+    unit if :math:`\delta\theta_k/\theta_k` is the same number at all parameters and points.
+    """
+    if not is_possible(program, units, signs=signs):
+        raise ValueError("The law does not survive a change of units: its parameters have none.")
+    found = []
+    for changes in _changes_of_parameters(program, units, signs).transpose(2, 0, 1):
+        # Of shape (n_theta, n_changes); rounding leaves eleven digits or so of well-posed ones.
+        size = 1.0 + np.max(np.abs(changes), axis=0)
+        is_constant = bool(np.all(np.ptp(changes, axis=0) <= 1e-6 * size))
+        found.append(_write_unit(np.median(changes, axis=0), units) if is_constant else None)
+    return tuple(found)
+
+
+def _changes_of_parameters(program: Program, units: Units, signs: Signs | None) -> Floats:
+    """Relative changes of the parameters, of shape (n_theta, n_changes, p), at generic theta."""
+    d, p = units.n_columns, program.n_parameters
+    if not p:
+        return np.empty((1, len(units.changes), 0))
+    rng = np.random.default_rng([d, p])
+    X = 3.0 ** rng.uniform(-1.0, 1.0, size=(4 * (p + d) + 40, d)) * np.array(
+        [sign or 1 for sign in signs or (1,) * d]
+    )
+    theta = 3.0 ** rng.uniform(-1.0, 1.0, size=(32, p))
+    theta[1:] *= rng.choice([-1.0, 1.0], size=theta[1:].shape)
+    values, chi, slopes = evaluate_slopes(program, theta, X)
+    found = []
+    for k in range(len(theta)):
+        right = units.changes[:, d, None] * values[k]
+        right = right - units.changes[:, :d] @ (X.T * slopes[k])
+        matrix = np.vstack([chi[k], right])
+        usable = np.all(np.isfinite(matrix), axis=0) & (np.max(np.abs(matrix), axis=0) > 0.0)
+        if np.count_nonzero(usable) < p + 2:
+            continue
+        matrix = matrix[:, usable] / np.max(np.abs(matrix[:, usable]), axis=0)
+        lengths = np.linalg.norm(matrix[:p], axis=1)
+        if np.any(lengths == 0.0) or _is_singular(matrix[:p] / lengths[:, None]):
+            continue
+        solved = np.linalg.lstsq(matrix[:p].T / lengths, matrix[p:].T)[0] / lengths[:, None]
+        found.append(solved.T / theta[k])
+        if len(found) == N_DRAWS:
+            break
+    if not found:  # redundant parameters: what one takes up another may
+        return np.full((1, len(units.changes), p), np.nan)
+    return np.array(found)
+
+
+def _is_singular(matrix: Floats) -> bool:
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return bool(values[-1] <= math.sqrt(EPS) * values[0])
+
+
+def _write_unit(wanted: Floats, units: Units) -> str | None:
+    """Write a unit by its exponents and its factor: as few of the table's own units as will do."""
+    nothing = np.zeros(len(wanted))
+    for place, text in enumerate(units.texts):
+        if text != UNKNOWN and _is_close(units.changes[:, place], wanted):
+            return "" if _is_close(wanted, nothing) else text
+    atoms = _atoms(units)
+    some = [chosen for n in range(len(atoms) + 1) for chosen in combinations(atoms, n)]
+    # Whole powers first: sqrt(m/cm) is a ten, but no unit that anybody writes.
+    for largest in (1, _LARGEST_DENOMINATOR):
+        for chosen in some:
+            columns = np.array([atoms[name] for name in chosen]).reshape(-1, len(wanted)).T
+            powers = np.linalg.lstsq(columns, wanted)[0] if chosen else np.empty(0)
+            neat = [Fraction(float(power)).limit_denominator(largest) for power in powers]
+            if all(neat) and _is_close(columns @ np.array([float(v) for v in neat]), wanted):
+                return _product(dict(zip(chosen, neat, strict=True)))
+    return None
+
+
+def _is_close(one: Floats, other: Floats) -> bool:
+    return bool(np.all(np.abs(one - other) <= 1e-6 * (1.0 + np.abs(other))))
+
+
+def _atoms(units: Units) -> dict[str, Floats]:
+    """Exponents and log factor of every single unit of the table, by the name it has there."""
+    found: dict[str, Floats] = {}
+    pairs = zip(units.names, units.texts, strict=True)
+    written = {str(_parse(text, name)): text for name, text in pairs if text != UNKNOWN}
+    for name, text in zip(units.names, units.texts, strict=True):
+        if text == UNKNOWN:
+            found[f"[{name}]"] = np.append(_base_row(units, {f"unit of {name}": 1.0}), 0.0)
+            continue
+        for atom in _parse(text, name)._units:
+            unit = _registry().Unit(atom)
+            zero, one = (float(_registry().Quantity(v, unit).to_base_units().m) for v in (0.0, 1.0))
+            dimensions = {str(base): float(n) for base, n in unit.dimensionality.items()}
+            if set(dimensions) <= set(units.bases):
+                row = np.append(_base_row(units, dimensions), math.log(one - zero))
+                if np.any(np.abs(row) > 0.0):
+                    found[written.get(str(unit), f"{unit:~C}")] = row
+    return found
+
+
+def _base_row(units: Units, dimensions: Mapping[str, float]) -> Floats:
+    return np.array([dimensions.get(base, 0.0) for base in units.bases])
+
+
+def _product(powers: Mapping[str, Fraction]) -> str:
+    """Write powers of units: ``mm**(1/2)``, ``µM/s``, ``1/s``."""
+
+    def factor(name: str, power: Fraction) -> str:
+        if power == 1:
+            return name
+        return f"{name}**{power}" if power.denominator == 1 else f"{name}**({power})"
+
+    above = "*".join(factor(name, n) for name, n in powers.items() if n > 0)
+    below = [factor(name, -n) for name, n in powers.items() if n < 0]
+    if not below:
+        return above
+    line = below[0] if len(below) == 1 else f"({'*'.join(below)})"
+    return f"{above or '1'}/{line}"
