@@ -40,7 +40,7 @@ def draw_surface(ax):
 def draw_spellings(ax, X, y):
     """Draw log q of every spelling under both priors."""
     labels, row = [], 0
-    for name, texts in FAMILIES.items():
+    for texts in FAMILIES.values():
         for text in texts:
             for prior, colour in (("flat", RED), ("invariant", BLUE)):
                 settings = replace(FINALIST, parameter_prior=prior)

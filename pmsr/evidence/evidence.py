@@ -258,14 +258,19 @@ def make_target(
     """Fit an equation and set up the density to integrate."""
     gamma = settings.resolve_gamma(len(data.y), program.n_parameters)
     common = (data, gamma, settings.sigma_bounds(data.y), settings.sigma_power)
-    is_linear = len(program.affine) == program.n_parameters
-    if settings.parameter_prior == "flat" or is_linear:
-        # Where f is linear in theta, the volume of the surface is the same everywhere.
+    if settings.parameter_prior == "flat" or _is_linear(program):
         target = Target(fit(program, data, settings.n_multistarts, rng=rng), *common)
     else:
-        target = SurfaceTarget(_fit_surface(program, data, settings, gamma, rng=rng), *common)
+        found = _fit_surface(program, data, settings, gamma, rng=rng)
+        # Where f is linear in what the data determine, the volume is the same everywhere.
+        kind = Target if _is_linear(found.program) else SurfaceTarget
+        target = kind(found, *common)
     target.check_range()
     return target
+
+
+def _is_linear(program: Program) -> bool:
+    return len(program.affine) == program.n_parameters
 
 
 def _fit_surface(
@@ -280,6 +285,8 @@ def _fit_surface(
         generic=True,
         rule=lambda one: Surface.of(one, data).obeys,
     )
+    if _is_linear(found.program):
+        return found
     surface = Surface.of(found.program, data)
     best = replace(found.minima[0], theta=surface.wrap(found.minima[0].theta))
     floor = len(data.y) * settings.sigma_bounds(data.y)[0] ** 2
