@@ -82,7 +82,7 @@ class Settings:
     """
 
     gamma: float | Literal["paper", "ohagan"] = "paper"
-    parameter_prior: Literal["invariant", "flat"] = "flat"
+    parameter_prior: Literal["invariant", "flat"] = "invariant"
     sigma_prior: Literal["flat", "log-flat"] = "flat"
     sigma_max: float = 2.0
     sigma_min: float = 1e-6

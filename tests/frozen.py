@@ -5,15 +5,21 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 import pmsr
-from pmsr.settings import FINALIST, QUICK, Settings
+from pmsr import settings
+from pmsr.settings import Settings
 
-SMALL = Settings(n_draws=1000, n_particles=200, n_multistarts=4)
+# An older commit, with which these numbers are compared, knows no other prior.
+FLAT = (
+    {"parameter_prior": "flat"} if "parameter_prior" in [f.name for f in fields(Settings)] else {}
+)
+FINALIST, QUICK = (replace(one, **FLAT) for one in (settings.FINALIST, settings.QUICK))
+SMALL = Settings(n_draws=1000, n_particles=200, n_multistarts=4, **FLAT)
 
 
 def datasets() -> dict[str, tuple[Any, Any]]:
@@ -144,7 +150,12 @@ def search(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the finalists of a short search; and the posterior of the best."""
     X, y = datasets()[name]
     regressor = pmsr.BayesianSymbolicRegressor(
-        **SEARCHES[name], population_size=40, generations=6, random_state=3, verbose=False
+        **SEARCHES[name],
+        settings=QUICK,
+        population_size=40,
+        generations=6,
+        random_state=3,
+        verbose=False,
     )
     regressor.fit(X, y)
     table, estimates = regressor.equations_, regressor.best_.estimates()

@@ -1,4 +1,4 @@
-"""Draw the picture of docs/evidence.md: what the region is and what prior_sensitivity measures.
+"""Draw the picture of docs/evidence.md: flat in the parameter, and flat on predictions.
 
 python docs/figures/region.py
 """
@@ -10,77 +10,57 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import pmsr
-import pmsr.settings
-from pmsr.data import make_data
-from pmsr.evidence.evidence import make_target
-from pmsr.evidence.problem import Problem
-from pmsr.evidence.smc import run_kernel
-from pmsr.experiments.exact import brute_force_log_q
+from pmsr.settings import FINALIST
 
-LAWS = {"k1*D**2/(1 + k2*D)": "#0072B2", "D**2/(c0 + c1*D)": "#D55E00", "c0**sqrt(D)": "#000000"}
-
-
-def target_of(text, X, y):
-    """Fit a law to the no-shelf data."""
-    rng = np.random.default_rng(0)
-    equation = pmsr.Equation(text, ["D"])
-    problem = Problem.of(make_data(X, y), pmsr.Settings())
-    return make_target(equation.program, problem, 8, rng=rng)
+ROWS = (1.0, 3.0)
+FAMILIES = {
+    "Galileo's law, no shelf": ("k1*D**2/(1 + k2*D)", "D**2/(c0 + c1*D)", "D/(c0/D + c1)"),
+    "power law": ("c0*D**c1", "exp(c0)*D**c1"),
+}
+ASIDE = np.array([0.03, -0.03])  # so that both rows of dots can be seen
+BLUE, RED = "#0072B2", "#D55E00"
 
 
-def at_radius(target, factor):
-    """Return the same target with another radius and bound of sigma."""
-    low, high = target.sigma_bounds
-    return replace(target, sigma_bounds=(low, factor * high))
+def draw_surface(ax):
+    """Draw the curve of predictions of exp(-k*x) at two rows, with steps of k and of length."""
+    k = np.linspace(0.0, 6.0, 20_001)
+    curve = np.exp(-np.outer(k, ROWS))
+    length = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(curve, axis=0).T))])
+    ax.plot(*curve.T, color="black", lw=1)
+    steps = np.linspace(0.0, 6.0, 25)
+    even_k = np.exp(-np.outer(steps, ROWS))
+    even = np.stack([np.interp(np.linspace(0, length[-1], 25), length, c) for c in curve.T], axis=1)
+    ax.scatter(*(even_k + ASIDE).T, s=18, color=RED, label="equal steps of k")
+    ax.scatter(*(even - ASIDE).T, s=18, color=BLUE, label="equal steps on the curve")
+    ax.set(xlabel=f"prediction at x = {ROWS[0]:g}", ylabel=f"prediction at x = {ROWS[1]:g}")
+    ax.set_title(r"$e^{-kx}$: one curve, two priors", fontsize=10)
+    ax.legend(frameon=False, fontsize=8)
 
 
-def draw_region(ax, target):
-    """Particles at gamma and at 1 in the chart, in units of R."""
-    rng = np.random.default_rng(1)
-    kernel = run_kernel(target, n_draws=40_000, n_particles=400, rng=rng, to_posterior=False)
-    chart, radius = target.charts[0], target.region.radius
-    for phi, colour, label, size in (
-        (target.gamma, "#999999", r"$\propto L^{\gamma}$", 3),
-        (1.0, "#0072B2", r"$\propto L$", 5),
-    ):
-        log_weight = kernel._log_weights_from_proposal(phi)
-        weight = np.exp(log_weight - log_weight.max())
-        chosen = rng.choice(len(weight), 1500, p=weight / weight.sum())
-        place = (kernel.theta[chosen] - chart.theta) @ chart.whiten.T / radius
-        ax.scatter(*place.T, s=size, color=colour, label=label, linewidths=0, rasterized=True)
-    angle = np.linspace(0, 2 * np.pi, 200)
-    ax.plot(np.cos(angle), np.sin(angle), color="black", lw=1.2, label="$R$")
-    ax.plot(np.cos(angle) / 2, np.sin(angle) / 2, color="black", lw=1, ls="--", label="$R/2$")
-    ax.set(xlabel="first direction of the chart / R", ylabel="second direction / R", aspect="equal")
-    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 4}
-    ax.legend(**below, frameon=False, markerscale=3, fontsize=8)
-    ax.set_title("The region of Galileo's law", fontsize=10)
-
-
-def draw_sensitivity(ax, X, y):
-    """Exact log q against the radius, with the slope that prior_sensitivity reports."""
-    factors = np.array([0.5, 0.71, 1.0, 1.41, 2.0])
-    for text, colour in LAWS.items():
-        target = target_of(text, X, y)
-        exact = [brute_force_log_q(at_radius(target, f), 1000, 500) for f in factors]
-        ax.plot(factors, exact, "o-", color=colour, label=text, ms=4)
-        run = pmsr.compute_evidence(text, X, y, settings=pmsr.settings.FINALIST, random_seed=0)
-        arrow = {"arrowstyle": "->", "color": colour, "lw": 1.2, "ls": "--"}
-        end = (0.5, run.log_q + run.prior_sensitivity)
-        ax.annotate("", end, (1.0, run.log_q), arrowprops=arrow)
-    ax.set(xscale="log", xlabel=r"$R$ and $\sigma_{max}$, relative to the default")
-    ax.set_ylabel(r"exact $\log q$")
-    ax.set_xticks(factors[::2], ["1/2", "1", "2"])
-    ax.minorticks_off()
-    ax.legend(fontsize=8, frameon=False)
-    ax.set_title("dashed arrows: prior_sensitivity", fontsize=10)
+def draw_spellings(ax, X, y):
+    """Draw log q of every spelling under both priors."""
+    labels, row = [], 0
+    for texts in FAMILIES.values():
+        for text in texts:
+            for prior, colour in (("flat", RED), ("invariant", BLUE)):
+                settings = replace(FINALIST, parameter_prior=prior)
+                found = pmsr.compute_evidence(text, X, y, settings=settings, random_seed=0)
+                ax.errorbar(found.log_q, -row, xerr=2 * found.log_q_se, fmt="o", ms=5, color=colour)
+            labels.append(text)
+            row += 1
+        row += 1
+        labels.append("")
+    ax.set_yticks([-k for k in range(row)], labels[:row])
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel("log q on Galileo's no-shelf data")
+    ax.set_title("red: flat parameters; blue: flat on predictions", fontsize=10)
 
 
 if __name__ == "__main__":
     X, y = pmsr.load_galileo("no_shelf")
-    figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
-    draw_region(axes[0], target_of("k1*D**2/(1 + k2*D)", X, y))
-    draw_sensitivity(axes[1], X, y)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+    draw_surface(axes[0])
+    draw_spellings(axes[1], X, y)
     path = Path(__file__).with_suffix(".png")
     figure.savefig(path, dpi=150)
     print(f"saved {path}")

@@ -254,14 +254,19 @@ def make_target(
     program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Target:
     """Fit an equation and set up the density to integrate."""
-    is_linear = len(program.affine) == program.n_parameters
-    if problem.parameter_prior == "flat" or is_linear:
-        # Where f is linear in theta, the volume of the surface is the same everywhere.
+    if problem.parameter_prior == "flat" or _is_linear(program):
         target = Target(fit(program, problem, n_multistarts, rng=rng), problem)
     else:
-        target = SurfaceTarget(_fit_surface(program, problem, n_multistarts, rng=rng), problem)
+        found = _fit_surface(program, problem, n_multistarts, rng=rng)
+        # Where f is linear in what the data determine, the volume is the same everywhere.
+        kind = Target if _is_linear(found.program) else SurfaceTarget
+        target = kind(found, problem)
     target.check_range()
     return target
+
+
+def _is_linear(program: Program) -> bool:
+    return len(program.affine) == program.n_parameters
 
 
 def _fit_surface(
@@ -277,6 +282,8 @@ def _fit_surface(
         generic=True,
         rule=lambda one: Surface.of(one, white).obeys,
     )
+    if _is_linear(found.program):
+        return found
     surface = Surface.of(problem.whiten(found.program), white)
     best = replace(found.minima[0], theta=surface.wrap(found.minima[0].theta))
     worst = problem.scale.largest_square(len(white.y), best.sse, NEGLIGIBLE / problem.gamma)

@@ -13,10 +13,11 @@ from pmsr.evidence.evidence import compute_evidence
 from pmsr.experiments.datasets import read_source, sine
 from pmsr.experiments.exact import exact_linear_log_q, polynomial, polynomial_design
 from pmsr.experiments.pages import Claim, Page, write_page
+from pmsr.experiments.paper_settings import FINALIST, QUICK
 from pmsr.experiments.verdicts import judge
 from pmsr.experiments.work import Record, Task, run_units
 from pmsr.plots.experiments import plot_accuracy, save_png
-from pmsr.settings import FINALIST, QUICK, Settings
+from pmsr.settings import Settings
 
 ORDERS = range(7)
 SIGMA = 0.3

@@ -137,6 +137,9 @@ def latex_names(table: pd.DataFrame, source: Source) -> dict[str, str]:
     return {text: f"${Equation(text, variables).latex}$" for text in table["equation"]}
 
 
+RIVAL_COLUMNS = ["equation", "log_q", "log_q_se", "behind", "log_q_invariant", "rmse"]
+
+
 def log_q_of(table: pd.DataFrame, name: str) -> tuple[float, float]:
     """Return log q and its standard error of a named rival."""
     row = table[table["name"] == name].iloc[0]

@@ -16,6 +16,7 @@ from pmsr.experiments.datasets import NO_SHELF_LAW, galileo, no_shelf_least_squa
 from pmsr.experiments.fits import fit_one, fit_task, to_posterior, to_prediction, to_row
 from pmsr.experiments.galileo import (
     OURS,
+    RIVAL_COLUMNS,
     THEIRS,
     WINNER_NOTE,
     describe_engines,
@@ -156,7 +157,7 @@ def run(
             ),
         ],
         tables={
-            "Rivals": rivals[["equation", "log_q", "log_q_se", "behind", "rmse"]],
+            "Rivals": rivals[RIVAL_COLUMNS],
             "The overfit form, over the regions of several fits: log q by Sequential Monte Carlo "
             "and over the places of the poles, and the share of the posterior with a pole at "
             f"{PAPER_POLE:g} ± {BESIDE:g}": regions.drop(columns="share_gamma"),

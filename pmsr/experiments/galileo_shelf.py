@@ -9,6 +9,7 @@ from pmsr.experiments.datasets import galileo, read_source
 from pmsr.experiments.fits import fit_one, fit_task, to_posterior, to_prediction, to_row
 from pmsr.experiments.galileo import (
     OURS,
+    RIVAL_COLUMNS,
     THEIRS,
     WINNER_NOTE,
     describe_engines,
@@ -113,7 +114,7 @@ def run(
             ),
         ],
         tables={
-            "Rivals": rivals[["equation", "log_q", "log_q_se", "behind", "rmse"]],
+            "Rivals": rivals[RIVAL_COLUMNS],
             "Searches": show_searches(searches),
         },
         numbers={

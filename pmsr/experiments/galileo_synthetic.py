@@ -23,11 +23,11 @@ from pmsr.experiments.galileo import (
 )
 from pmsr.experiments.galileo_no_shelf import TRUTH
 from pmsr.experiments.pages import Claim, Page, write_page
+from pmsr.experiments.paper_settings import FINALIST
 from pmsr.experiments.verdicts import count, judge
 from pmsr.experiments.work import Record, Task, run_units
 from pmsr.laws.order import SEARCH_MARGIN
 from pmsr.plots.experiments import plot_datasets, save_png
-from pmsr.settings import FINALIST
 
 # The true law in two forms, and with k1 = -k2: the values it was made with differ by 2 %.
 FORMS = {

@@ -11,8 +11,8 @@ from pmsr.evidence.proposal import Target, log_sum_exp
 from pmsr.evidence.smc import run_kernel
 from pmsr.experiments.datasets import read_source
 from pmsr.experiments.fits import N_MULTISTARTS
+from pmsr.experiments.paper_settings import FINALIST
 from pmsr.experiments.work import Record, Task
-from pmsr.settings import FINALIST
 
 Floats = NDArray[np.float64]
 

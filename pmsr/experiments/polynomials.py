@@ -10,6 +10,7 @@ from pmsr.experiments.datasets import read_source, sine
 from pmsr.experiments.exact import exact_linear_log_q, polynomial, polynomial_design
 from pmsr.experiments.fits import fit_one, fit_task, to_prediction, to_row
 from pmsr.experiments.pages import Claim, Page, write_page
+from pmsr.experiments.paper_settings import FINALIST
 from pmsr.experiments.verdicts import count, judge, judge_peak
 from pmsr.experiments.work import Record, Task, run_units
 from pmsr.plots import plot_fit
@@ -21,7 +22,6 @@ from pmsr.plots.experiments import (
     same_range,
     save_png,
 )
-from pmsr.settings import FINALIST
 
 ORDERS = range(7)
 SHOWN = (3, 6)

@@ -15,9 +15,10 @@ from pmsr.evidence.evidence import fit_rmse, seed_for
 from pmsr.evidence.problem import Problem
 from pmsr.experiments.datasets import Source, read_source
 from pmsr.experiments.laws import extends_law, is_law, is_special_case, rmse_of
+from pmsr.experiments.paper_settings import QUICK
 from pmsr.experiments.work import Record, Task
 from pmsr.search.evolution import Evolution, run_evolution
-from pmsr.settings import QUICK, Search, Settings
+from pmsr.settings import Search, Settings
 
 KEPT_HISTORY = (
     "generation",

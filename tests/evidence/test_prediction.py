@@ -224,7 +224,7 @@ def two_components(line, root_of_a_line, points, shares):
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
-@pytest.mark.parametrize("H", [450.0, 2000.0])
+@pytest.mark.parametrize("H", [450.0, 1200.0])
 def test_intervals_of_a_mixture_are_those_of_its_distribution(line, root_of_a_line, level, H):
     parts = two_components(line, root_of_a_line, np.array([[H]]), (0.3, 0.1))
     summary, undefined = predict_mixture(parts, level)

@@ -57,7 +57,7 @@ def test_many_small_steps_give_the_exact_evidence(case, monkeypatch):
         target = target_of(equation, X, y)
         exact = linear_log_q(target.data.X ** np.arange(4), target.data.y, Settings())
     else:
-        target = target_of(LAW, *NO_SHELF)
+        target = target_of(LAW, *NO_SHELF, Settings(parameter_prior="flat"))
         exact = brute_force_log_q(target)
     kernels = [run_in_small_steps(target, seed) for seed in range(16)]
     assert all(kernel.iteration > 3 for kernel in kernels)
