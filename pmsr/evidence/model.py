@@ -89,9 +89,9 @@ def make_model(equation: Equation, problem: Problem, region: Region | None = Non
         theta = [pm.Flat(name, initval=starts.get(name)) for name in names]
         tensors = {name: inputs[:, column] for column, name in enumerate(equation.variables)}
         tensors |= dict(zip(names, theta, strict=True))
-        for place, value in held.items():
+        for place, number in held.items():
             name = equation.parameters[place]
-            tensors[name] = pm.Deterministic(name, pt.constant(value, dtype="float64"))
+            tensors[name] = pm.Deterministic(name, pt.constant(number, dtype="float64"))
         value = _SymbolPrinter(tensors).doprint(equation.expression)
         value = pt.as_tensor(value, dtype="float64")
         mu = pm.Deterministic("mu", pt.broadcast_to(value, inputs.shape[:1]))

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
-from pmsr.evidence.evidence import Evidence, fit_rmse, seed_for, weigh
+from pmsr.evidence.evidence import Evidence, Weighed, fit_rmse, seed_for, weigh
 from pmsr.evidence.problem import Problem
 from pmsr.result.fitted import FittedEquation
 from pmsr.result.result import Result, library_versions, make_table
@@ -174,22 +174,22 @@ def weigh_equations(
     if not isinstance(random_seed, Integral):
         # One seed for all: equations are weighed alike, in whatever order they come.
         random_seed = int(np.random.default_rng(random_seed).integers(2**63))
-    by_key: dict[str, Evidence] = {}
+    by_key: dict[str, Weighed] = {}
     weighed: dict[str, Equation] = {}
     found: dict[str, FittedEquation] = {}
     for name, equation in named.items():
         selected = problem.select(equation.variables)
         if equation.key not in by_key:
             seed = seed_for(equation.key, random_seed)
-            by_key[equation.key] = weigh(equation.program, selected, settings, seed)
+            by_key[equation.key] = weigh(equation.program, selected, settings, seed, keep=True)
             weighed[equation.key] = equation
-        evidence = by_key[equation.key]
+        own = by_key[equation.key]
         if equation != weighed[equation.key]:
             # Another spelling: its parameters are others, and so is its best fit.
             seed = seed_for(equation.key, random_seed)
-            own = fit_rmse(equation.program, selected, settings, seed)
-            evidence = replace(evidence, theta=own.theta, n_parameters=own.n_parameters)
-        found[name] = FittedEquation(equation, evidence, selected, settings, int(random_seed))
+            fit = fit_rmse(equation.program, selected, settings, seed)
+            own = Weighed(replace(own.evidence, theta=fit.theta, n_parameters=fit.n_parameters))
+        found[name] = FittedEquation(equation, own, selected, settings, int(random_seed))
         if callback is not None:
             callback(name)
     ranked = sorted(

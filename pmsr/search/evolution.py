@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,16 @@ from pmsr.equation.operators import (
     take_over,
 )
 from pmsr.equation.program import Program
-from pmsr.evidence.evidence import Evidence, fit_rmse, seed_for, weigh
-from pmsr.evidence.posterior import CHAINS, DRAWS, OVERSAMPLING
+from pmsr.evidence.evidence import (
+    CHAINS,
+    DRAWS,
+    Evidence,
+    Weighed,
+    fit_rmse,
+    seed_for,
+    weigh,
+)
+from pmsr.evidence.posterior import OVERSAMPLING
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.evidence.smc import MAX_SWEEPS
 from pmsr.limits import OutOfTime, check_time, time_left, time_limit
@@ -115,6 +123,8 @@ class Evolution:
         How many of the equations seen could not be weighed.
     limit
         When, by ``time.monotonic``, all that belongs to the search must have come to its end.
+    weighed
+        Fit and particles of the finalists, by key: what their posteriors are made of.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -127,6 +137,7 @@ class Evolution:
     seconds: Mapping[str, float] = field(default_factory=dict)
     n_failed: int = 0
     limit: float = np.inf
+    weighed: Mapping[str, Weighed] = field(default_factory=dict)
 
     @property
     def winner(self) -> Equation:
@@ -257,6 +268,12 @@ def _refusal(equation: Equation, search: Search) -> str | None:
     return None
 
 
+@lru_cache(maxsize=1024)
+def read_key(key: str, variables: tuple[str, ...]) -> Equation:
+    """Return the equation of a key: whoever asks for it gets the same object, read once."""
+    return Equation(key, variables)
+
+
 def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> list[Candidate]:
     """Choose one spelling of each law: the simplest, then that with the fewest curved parameters.
 
@@ -274,7 +291,7 @@ def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> 
             laws.append([candidate])
 
     def simplicity(candidate: Candidate) -> tuple[float, ...]:
-        program = Equation(candidate.key, variables).program
+        program = read_key(candidate.key, tuple(variables)).program
         n_curved = program.n_parameters - len(program.affine)
         return candidate.complexity, candidate.n_parameters, n_curved, -candidate.score
 
@@ -470,6 +487,7 @@ class _Run:
         self.n_timed = 0  # equations on which the seconds of weighing were spent
         self.n_whole = 0  # candidates that were seen in whole generations
         self.ended: str | None = None
+        self.weighed: dict[str, Weighed] = {}
         self.toolbox = self._toolbox()
         self.statistics = self._statistics()
 
@@ -795,8 +813,8 @@ class _Run:
             for batch in batches
         )
         for batch, evidences in zip(batches, results, strict=True):
-            for (key, program), evidence in zip(batch, evidences, strict=False):
-                self.archive.add(_candidate(key, program, evidence, self.search.fitness))
+            for (key, program), weighed in zip(batch, evidences, strict=False):
+                self.archive.add(_candidate(key, program, weighed.evidence, self.search.fitness))
         n_weighed = sum(map(len, results))
         self.n_timed += n_weighed
         return n_weighed == len(new)
@@ -831,7 +849,7 @@ class _Run:
         )
         best = [member.candidate for member in self.archive.leaders]
         laws = order_finalists(best, front, self.data.names, self.search.n_finalists)
-        keys = list(dict.fromkeys(Equation(law.key, self.data.names).key for law in laws))
+        keys = list(dict.fromkeys(read_key(law.key, self.data.names).key for law in laws))
         pairs: list[tuple[Equation, Evidence]] = []
         clock = time.monotonic()
         show(f"weighing {len(keys)} finalists again")
@@ -861,6 +879,7 @@ class _Run:
             dict(self.seconds),
             sum(c.failure is not None for c in self.archive.candidates.values()),
             self.limit,
+            self.weighed,
         )
 
     def _expected(self) -> float:
@@ -898,7 +917,7 @@ class _Run:
         self, keys: Sequence[str], settings: Settings, seed: int, until: float | None
     ) -> Iterator[tuple[Equation, Evidence]]:
         """Weigh each equation in a worker of its own; those that end in time."""
-        equations = [Equation(key, self.data.names) for key in keys]
+        equations = [read_key(key, self.data.names) for key in keys]
         results = self.parallel(
             delayed(_weigh_batch)(
                 [(key, equation.program)],
@@ -908,11 +927,14 @@ class _Run:
                 self.search.fitness,
                 added_operators(),
                 _to_wall_clock(until),
+                keep=True,
             )
             for key, equation in zip(keys, equations, strict=True)
         )
-        for equation, evidences in zip(equations, results, strict=True):
-            yield from ((equation, evidence) for evidence in evidences)
+        for equation, batch in zip(equations, results, strict=True):
+            for weighed in batch:
+                self.weighed[equation.key] = weighed
+                yield equation, weighed.evidence
 
 
 def order_finalists(
@@ -993,16 +1015,23 @@ def _weigh_batch(
     added: tuple[Operator, ...],
     until: float | None,
     floor: float = -np.inf,
-) -> list[Evidence]:
+    keep: bool = False,
+) -> list[Weighed]:
     """Weigh equations, as many as there is time for."""
     take_over(added)
-    one = partial(weigh, floor=floor) if fitness == "evidence" else fit_rmse
+    one = partial(weigh, floor=floor, keep=keep) if fitness == "evidence" else _fit_only
     evidences = []
     with time_limit(_from_wall_clock(until)), suppress(OutOfTime):
         for key, program in tasks:
             check_time()
             evidences.append(one(program, problem, settings, seed_for(key, seed)))
     return evidences
+
+
+def _fit_only(
+    program: Program, problem: Problem, settings: Settings, seed: np.random.SeedSequence
+) -> Weighed:
+    return Weighed(fit_rmse(program, problem, settings, seed))
 
 
 def _candidate(key: str, program: Program, evidence: Evidence, fitness: str) -> Candidate:
