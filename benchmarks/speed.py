@@ -51,7 +51,9 @@ def time_ours(X, y, orders, repeats):
         seconds, log_q = [], []
         for seed in range(repeats):
             started = time.process_time()
-            log_q.append(weigh(program, problem, settings, np.random.SeedSequence(seed)).log_q)
+            log_q.append(
+                weigh(program, problem, settings, np.random.SeedSequence(seed)).evidence.log_q
+            )
             seconds.append(time.process_time() - started)
         results[order] = {"seconds": seconds, "log_q": log_q}
     return results

@@ -92,6 +92,27 @@ class Fit:
     images: tuple[Minimum, ...] = ()
     inverted: tuple[int, ...] = ()
 
+    def without_jacobians(self) -> "Fit":
+        """Return what can be kept, and sent to other processes, for any number of rows."""
+        return self._with(lambda minimum: np.empty((0, len(minimum.theta))))
+
+    def with_jacobians(self, problem: Problem) -> "Fit":
+        """Return a fit that was kept as it was when it was found."""
+        program, X = problem.whiten(self.program), problem.white.X
+
+        def jacobian(minimum: Minimum) -> Floats:
+            values = evaluate_jacobian(program, minimum.theta[None, :], X)[1]
+            return np.ascontiguousarray(values[0].T)
+
+        return self._with(jacobian)
+
+    def _with(self, jacobian: Callable[[Minimum], Floats]) -> "Fit":
+        minima, images = (
+            tuple(replace(one, jacobian=jacobian(one)) for one in some)
+            for some in (self.minima, self.images)
+        )
+        return replace(self, minima=minima, images=images)
+
     def full_theta(self, theta: Floats) -> Floats:
         """Put the frozen parameters back: from shape (n, rank) to (n, p)."""
         full = np.repeat(self.theta[None, :], len(theta), axis=0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import arviz as az
 import numpy as np
@@ -16,11 +16,19 @@ from numpy.typing import NDArray
 from pmsr.data import Data
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate, evaluate_jacobian
-from pmsr.evidence.evidence import make_target, seed_for, weigh
+from pmsr.evidence.evidence import (
+    CHAINS,
+    DRAWS,
+    Chain,
+    Weighed,
+    make_target,
+    seed_for,
+    weigh,
+)
 from pmsr.evidence.multistart import Fit, FitError
 from pmsr.evidence.problem import Problem, read_problem
 from pmsr.evidence.proposal import Target
-from pmsr.evidence.smc import run_kernel
+from pmsr.evidence.smc import keep_families, run_kernel
 from pmsr.limits import OutOfTime
 from pmsr.magnitude import column_lengths
 from pmsr.settings import RandomSeed, Settings
@@ -31,7 +39,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-DRAWS, CHAINS = 1000, 4  # unless somebody asks for others
 MIN_DRAWS = 100  # in a chain: the kernel wants as many effective particles
 OVERSAMPLING = 4  # points from the proposal for each draw, unless the settings ask for more
 MAX_POINTWISE = 60_000_000  # values in each pointwise group: together they take 1 GB
@@ -170,8 +177,11 @@ def draw_posterior(
     *,
     draws: int = DRAWS,
     chains: int = CHAINS,
+    weighed: Weighed | None = None,
 ) -> Draws:
     """Sample what `sample_posterior` arranges for ArviZ; the same seed gives the same draws.
+
+    Of an equation that was weighed, region and particles are those of its evidence.
 
     Raises
     ------
@@ -185,7 +195,7 @@ def draw_posterior(
     with one_blas_thread(), np.errstate(all="ignore"):
         try:
             if equation.parameters:
-                return _sample(equation, problem, settings, draws, rng_fit, rngs)
+                return _sample(equation, problem, settings, draws, rng_fit, rngs, weighed)
             return _sample_constant(equation, problem, settings, draws, rngs)
         except (FitError, FloatingPointError, np.linalg.LinAlgError) as error:
             raise ValueError(
@@ -205,18 +215,8 @@ def _child(seed: np.random.SeedSequence, place: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(child))
 
 
-class _Chain(NamedTuple):
-    """One run: draws of theta (draws, p) and sigma (draws,), and the stages on the way."""
-
-    theta: Floats
-    sigma: Floats
-    stages: list[dict[str, float]]
-    log_z_gamma: float
-    log_z: float
-
-
 def _join(
-    chains: Sequence[_Chain],
+    chains: Sequence[Chain],
     theta_map: Floats,
     gamma: float,
     held: dict[str, float],
@@ -251,23 +251,29 @@ def _sample(
     draws: int,
     rng_fit: np.random.Generator,
     rngs: Sequence[np.random.Generator],
+    weighed: Weighed | None,
 ) -> Draws:
-    target = make_target(equation.program, problem, settings.n_multistarts, rng=rng_fit)
-    n_draws = max(settings.n_draws, OVERSAMPLING * draws)
-    chains = [_run_chain(target, draws, n_draws, rng) for rng in rngs]
-    held, reasons = _describe_held(equation, target.fit, problem.data)
-    return _join(chains, target.fit.theta, target.gamma, held, reasons)
+    kept = () if weighed is None else weighed.chains
+    if weighed is not None and weighed.fit is not None and len(kept) == len(rngs):
+        found, chains = weighed.fit, list(kept)
+    else:
+        if weighed is not None and weighed.fit is not None:
+            target = weighed.target(problem)
+        else:
+            target = make_target(equation.program, problem, settings.n_multistarts, rng=rng_fit)
+        n_draws = max(settings.n_draws, OVERSAMPLING * draws)
+        found = target.fit
+        chains = [_run_chain(target, draws, n_draws, rng) for rng in rngs]
+    held, reasons = _describe_held(equation, found, problem.data)
+    return _join(chains, found.theta, problem.gamma, held, reasons)
 
 
-def _run_chain(target: Target, draws: int, n_draws: int, rng: np.random.Generator) -> _Chain:
+def _run_chain(target: Target, draws: int, n_draws: int, rng: np.random.Generator) -> Chain:
     """Run the kernel to the posterior and keep the statistics of every stage."""
     kernel = run_kernel(target, n_draws=n_draws, n_particles=draws, rng=rng, to_posterior=True)
-    # In the kernel's order the parts of the proposal, and so the draws, would be sorted. Families
-    # stay together: what siblings share must show in the autocorrelation.
-    ancestors = kernel.resampling_indexes
-    order = np.argsort(rng.permutation(ancestors.max() + 1)[ancestors], kind="stable")
+    order = keep_families(kernel.resampling_indexes, rng)
     theta = target.fit.full_theta(kernel.theta[order])
-    return _Chain(
+    return Chain(
         theta,
         np.exp(kernel.log_sigma[order]),
         kernel.stages,
@@ -284,7 +290,7 @@ def _sample_constant(
     rngs: Sequence[np.random.Generator],
 ) -> Draws:
     """Sample sigma alone, by the inverse of its distribution function."""
-    evidence = weigh(equation.program, problem, settings, np.random.SeedSequence(0))
+    evidence = weigh(equation.program, problem, settings, np.random.SeedSequence(0)).evidence
     if evidence.failure is not None:
         raise FitError(evidence.failure)
     values = evaluate(problem.whiten(equation.program), np.empty((1, 0)), problem.white.X)[0]
@@ -298,7 +304,7 @@ def _sample_constant(
         strata = (rng.permutation(draws) + rng.random(draws)) / draws
         sigma = problem.scale.draw(len(values), square, strata)
         theta = np.empty((draws, 0))
-        chains.append(_Chain(theta, sigma, stages, evidence.log_z_gamma, evidence.log_z))
+        chains.append(Chain(theta, sigma, stages, evidence.log_z_gamma, evidence.log_z))
     return _join(chains, np.empty(0), evidence.gamma, {}, [])
 
 

@@ -461,6 +461,15 @@ def systematic_indexes(weights: Floats, n: int, rng: np.random.Generator) -> NDA
     return np.searchsorted(cumulative, places).astype(np.int64)
 
 
+def keep_families(ancestors: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return a random order in which particles of one ancestor follow one another.
+
+    In the kernel's order the parts of the proposal, and so the draws, would be sorted. Families
+    stay together: what siblings share must show in the autocorrelation.
+    """
+    return np.argsort(rng.permutation(ancestors.max() + 1)[ancestors], kind="stable")
+
+
 def effective_sample_size(log_weights: Floats) -> float:
     """Kish's effective sample size of unnormalised log weights; 0 if all are -inf.
 

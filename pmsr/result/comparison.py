@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
-from pmsr.evidence.evidence import fit_rmse, seed_for, weigh
+from pmsr.evidence.evidence import Weighed, fit_rmse, seed_for, weigh
 from pmsr.evidence.problem import Problem
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import find_winner, rank
@@ -185,14 +185,14 @@ def weigh_equations(
         seed = seed_for(equation.key, random_seed)
         first = first_of[place]
         if first == place:
-            evidence = weigh(equation.program, selected, settings, seed)
+            own = weigh(equation.program, selected, settings, seed, keep=True)
         else:
-            evidence = found[first].evidence
+            own = found[first].weighed
         if equation != written[first]:
             # Another spelling: its parameters are others, and so is its best fit.
-            own = fit_rmse(equation.program, selected, settings, seed)
-            evidence = replace(evidence, theta=own.theta, n_parameters=own.n_parameters)
-        found.append(FittedEquation(equation, evidence, selected, settings, int(random_seed)))
+            fit = fit_rmse(equation.program, selected, settings, seed)
+            own = Weighed(replace(own.evidence, theta=fit.theta, n_parameters=fit.n_parameters))
+        found.append(FittedEquation(equation, own, selected, settings, int(random_seed)))
         if callback is not None:
             callback(name)
     order = rank([one.evidence.log_q for one in found], [one.equation.complexity for one in found])

@@ -15,11 +15,12 @@ from pmsr.equation.expression import Equation, latex_name
 from pmsr.equation.mathml import to_mathml
 from pmsr.equation.notation import latex_lines, latex_with_numbers, plus_minus, python_source
 from pmsr.equation.program import evaluate
-from pmsr.evidence.evidence import Evidence, make_target, seed_for
+from pmsr.evidence.evidence import Evidence, Weighed, make_target, seed_for
 from pmsr.evidence.model import make_model
 from pmsr.evidence.posterior import MAX_POINTWISE, Draws, draw_posterior, to_arviz
 from pmsr.evidence.prediction import Component, check_level, describe_undefined, predict_mixture
 from pmsr.evidence.problem import Problem
+from pmsr.evidence.proposal import Target
 from pmsr.magnitude import mean_and_deviation
 from pmsr.result.doubts import (
     doubt_evidence,
@@ -51,8 +52,9 @@ class FittedEquation:
     ----------
     equation
         The equation.
-    evidence
-        How well the data support it.
+    weighed
+        How well the data support it, with its fit and particles, of which posterior, predictions
+        and exports are made.
     problem
         What it was weighed on: the data, with the equation's variables in its order, and the
         priors, which the posterior shares.
@@ -73,10 +75,15 @@ class FittedEquation:
     """
 
     equation: Equation
-    evidence: Evidence
+    weighed: Weighed
     problem: Problem
     settings: Settings
     random_seed: int
+
+    @property
+    def evidence(self) -> Evidence:
+        """How well the data support the equation."""
+        return self.weighed.evidence
 
     @property
     def data(self) -> Data:
@@ -97,7 +104,9 @@ class FittedEquation:
         ValueError
             If the equation has no posterior on these data.
         """
-        sample = draw_posterior(self.equation, self.problem, self.settings, self._seed())
+        sample = draw_posterior(
+            self.equation, self.problem, self.settings, self._seed(), weighed=self.weighed
+        )
         if sample.held or not np.isfinite(self.evidence.theta).all():
             return sample
         # One best fit: the evidence's.
@@ -262,13 +271,18 @@ class FittedEquation:
         """
         region = None
         if self.equation.parameters:
-            rng = np.random.Generator(np.random.PCG64(self._seed()))
-            with one_blas_thread():
-                target = make_target(
-                    self.equation.program, self.problem, self.settings.n_multistarts, rng=rng
-                )
-            region = target.region
+            region = self._target().region
         return make_model(self.equation, self.problem, region)
+
+    def _target(self) -> Target:
+        """Return the density over the region that log q came from."""
+        with one_blas_thread():
+            if self.weighed.fit is not None:
+                return self.weighed.target(self.problem)
+            # A conventional search, another spelling, or a result that was loaded.
+            rng = np.random.Generator(np.random.PCG64(self._seed()))
+            sizes = self.settings
+            return make_target(self.equation.program, self.problem, sizes.n_multistarts, rng=rng)
 
     def to_callable(self) -> Callable[..., Floats]:
         """Return a function of the variables, in their order, that computes the best fit.

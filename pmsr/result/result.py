@@ -18,7 +18,7 @@ from pmsr.data import Data, check_X
 from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
 from pmsr.equation.mathml import to_mathml
-from pmsr.evidence.evidence import Evidence, seed_for, weigh
+from pmsr.evidence.evidence import Evidence, Weighed, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
@@ -38,9 +38,11 @@ from pmsr.result.storage import (
     read_data,
     read_draws,
     read_evidence,
+    read_fit,
     read_folder,
     record_draws,
     record_evidence,
+    record_fit,
     write_folder,
 )
 from pmsr.search.engines import engine_of
@@ -221,13 +223,13 @@ class Result:
     @property
     def warnings(self) -> list[str]:
         """Reasons to doubt the result, in words; empty if there are none."""
-        known: tuple[bool, list[str]] | None = self.__dict__.get("_known_doubts")
-        # One of them may be that there was no time for a posterior, which there is by now.
-        if known is None or known[0] != self.best.is_sampled:
-            doubts = self._find_doubts()
-            known = self.best.is_sampled, doubts
-            self.__dict__["_known_doubts"] = known
-        return list(known[1])
+        known: list[str] | None = self.__dict__.get("_doubts")
+        if known is None:
+            known = self._find_doubts()
+            # Without a posterior one of them may be that there was no time for it.
+            if self.best.is_sampled:
+                self.__dict__["_doubts"] = known
+        return list(known)
 
     def _find_doubts(self) -> list[str]:
         texts = [fitted.equation.text for fitted in self.equations]
@@ -400,7 +402,7 @@ class Result:
         Notes
         -----
         Equations with a probability of less than one in a thousand, the best and the first
-        excepted, are sampled again when their posterior is first asked for after loading.
+        excepted, that have no posterior yet are sampled when it is first asked for after loading.
 
         See Also
         --------
@@ -491,12 +493,13 @@ def from_evolution(
     """
     problem = as_problem(data, settings, search.max_parameters)
     thorough = settings.for_finalists()
-    pairs = list(found.finalists)
+    pairs, weighed = list(found.finalists), dict(found.weighed)
     if not any(np.isfinite(evidence.rmse) for _, evidence in pairs):
         # A constant can always be weighed.
         constant = constant_equation(problem.data.names)
         seed = seed_for(constant.key, random_seed)
-        pairs.insert(0, (constant, weigh(constant.program, problem, thorough, seed)))
+        weighed[constant.key] = weigh(constant.program, problem, thorough, seed, keep=True)
+        pairs.insert(0, (constant, weighed[constant.key].evidence))
     pairs = [pairs[place] for place in group_laws([Trace(equation.key) for equation, _ in pairs])]
     engine = engine_of(search)
     values = [engine.rank(evidence) for _, evidence in pairs]
@@ -506,7 +509,11 @@ def from_evolution(
     selected = {names: problem.select(names) for names in {e.variables for e, _ in pairs}}
     fitted = [
         FittedEquation(
-            _readable(equation), evidence, selected[equation.variables], thorough, random_seed
+            _readable(equation),
+            replace(weighed.get(equation.key, Weighed(evidence)), evidence=evidence),
+            selected[equation.variables],
+            thorough,
+            random_seed,
         )
         for equation, evidence in pairs
     ]
@@ -585,7 +592,9 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     equations = []
     for place, (record, equation, evidence) in enumerate(weighed):
         selected = problem.select(equation.variables)
-        fitted = FittedEquation(equation, evidence, selected, settings, seed)
+        # An earlier version did not save it.
+        own = Weighed(evidence, read_fit(record.get("fit"), equation.program))
+        fitted = FittedEquation(equation, own, selected, settings, seed)
         if record["posterior"] is not None:
             # The draws, which were made in another process, take the place of the cached property.
             fitted.__dict__["draws"] = read_draws(
@@ -644,7 +653,8 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     equations = []
     for place, fitted in enumerate(result.equations):
         posterior = None
-        if place in (0, result.chosen) or result.probabilities[place] > STORED:
+        has_draws = fitted.is_sampled or bool(fitted.weighed.chains)
+        if has_draws or place in (0, result.chosen) or result.probabilities[place] > STORED:
             # One that cannot be sampled has no posterior after loading, either.
             with suppress(ValueError):
                 posterior, more = record_draws(fitted.draws, f"{place}.")
@@ -656,6 +666,7 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
                 "variables": equation.variables,
                 "parameters": equation.parameters,
                 "evidence": record_evidence(fitted.evidence),
+                "fit": record_fit(fitted.weighed.fit),
                 "posterior": posterior,
             }
         )
@@ -680,7 +691,10 @@ def _readable(equation: Equation) -> Equation:
     """Return an equation whose text is without needless backquotes."""
     readable = Equation(str(equation), equation.variables, equation.parameters)
     same = readable.expression == equation.expression
-    return readable if same and readable.parameters == equation.parameters else equation
+    if not same or readable.parameters != equation.parameters:
+        return equation
+    readable.__dict__["key"] = equation.key  # that of the same expression
+    return readable
 
 
 def _plain(value: Any) -> Any:

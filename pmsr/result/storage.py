@@ -15,7 +15,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.data import Data, make_data
+from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence
+from pmsr.evidence.multistart import Fit, Minimum
 from pmsr.evidence.posterior import CHAIN_STATS, STAGE_STATS, Draws
 from pmsr.files import (
     BROKEN,
@@ -275,6 +277,55 @@ def read_draws(
         reasons=tuple(map(as_text, as_list(record["reasons"]))),
         stats={name: checked[name] for name in (*STAGE_STATS, *CHAIN_STATS)},
     )
+
+
+def record_fit(fit: Fit | None) -> dict[str, Any] | None:
+    """Return the region that log q came from as JSON knows it."""
+    if fit is None:
+        return None
+    minima, images = (
+        [
+            {"theta": one.theta.tolist(), "sse": float(one.sse), "converged": bool(one.converged)}
+            for one in some
+        ]
+        for some in (fit.minima, fit.images)
+    )
+    free = [int(place) for place in fit.free]
+    return {"free": free, "theta": fit.theta.tolist(), "minima": minima, "images": images}
+
+
+def read_fit(record: Mapping[str, Any] | None, program: Program) -> Fit | None:
+    """Return the region that an equation's log q came from; None if it was not saved."""
+    if record is None:
+        return None
+    p = program.n_parameters
+    free = tuple(as_count(place) for place in as_list(record["free"]))
+    theta = _read_theta(record["theta"], p)
+    if not free or sorted(set(free)) != list(free) or free[-1] >= p:
+        raise ValueError(f"the parameters {free!r} of {p} cannot be those that are free")
+    minima, images = (
+        tuple(_read_minimum(one, len(free)) for one in as_list(record[name]))
+        for name in ("minima", "images")
+    )
+    if not minima:
+        raise ValueError("a fit has no minimum")
+    held = {place: float(theta[place]) for place in range(p) if place not in free}
+    return Fit(program.freeze(held) if held else program, minima, free, theta, images)
+
+
+def _read_minimum(record: Mapping[str, Any], n_free: int) -> Minimum:
+    sse = as_number(record["sse"])
+    if not 0.0 <= sse < math.inf or not isinstance(record["converged"], bool):
+        raise ValueError(f"a minimum has the squared error {sse!r}")
+    theta = _read_theta(record["theta"], n_free)
+    return Minimum(theta, sse, np.empty((0, n_free)), record["converged"])
+
+
+def _read_theta(values: object, n: int) -> NDArray[np.float64]:
+    theta = np.array([as_number(value) for value in as_list(values)], dtype=np.float64)
+    if theta.shape != (n,) or not np.isfinite(theta).all():
+        raise ValueError(f"expected {n} finite parameters, got {theta.tolist()!r}")
+    return theta
 
 
 def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Data:

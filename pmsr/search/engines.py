@@ -9,7 +9,7 @@ import numpy as np
 
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
-from pmsr.evidence.evidence import Evidence, fit_rmse, weigh
+from pmsr.evidence.evidence import Evidence, Weighed, fit_rmse, weigh
 from pmsr.evidence.problem import Problem
 from pmsr.laws.order import SEARCH_MARGIN, certain_log_q, find_winner
 from pmsr.search.selection import replaces_if_better, replaces_probabilistically
@@ -35,8 +35,8 @@ class Engine:
     Parameters
     ----------
     weigh
-        Evidence of a program on data, with settings and a seed. ``floor`` is the score below which
-        a rough value will do.
+        Evidence of a program on a problem, with settings and a seed. ``floor`` is the score below
+        which a rough value will do; with ``keep``, fit and particles come with it.
     key
         The name under which an equation is remembered, and the form in which it is weighed.
     score
@@ -53,7 +53,7 @@ class Engine:
         Whether log q is computed.
     """
 
-    weigh: Callable[..., Evidence]
+    weigh: Callable[..., Weighed]
     key: Callable[[Equation], tuple[str, Equation]]
     score: Callable[[Evidence], float]
     replaces: Callable[[float, float, np.random.Generator], bool]
@@ -75,9 +75,10 @@ def _fit(
     seed: np.random.SeedSequence,
     *,
     floor: float = -np.inf,
-) -> Evidence:
-    """Fit, whatever the floor: there is nothing that could be spared."""
-    return fit_rmse(program, problem, settings, seed)
+    keep: bool = False,
+) -> Weighed:
+    """Fit, whatever the floor: there is nothing that could be spared, and nothing to keep."""
+    return Weighed(fit_rmse(program, problem, settings, seed))
 
 
 ENGINES = {

@@ -13,7 +13,7 @@ from deap import base, tools
 from pmsr.data import Data, leave_out_constant
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
-from pmsr.evidence.evidence import Evidence
+from pmsr.evidence.evidence import Evidence, Weighed
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import rank
@@ -21,7 +21,7 @@ from pmsr.limits import time_left
 from pmsr.search.archive import Archive, Candidate, Score, make_candidate
 from pmsr.search.checkpoint import BUDGETS, State, load_state, save_state
 from pmsr.search.engines import ENGINES, engine_of
-from pmsr.search.finalists import order_finalists, reserve, weigh_finalists
+from pmsr.search.finalists import order_finalists, read_key, reserve, weigh_finalists
 from pmsr.search.genome import (
     Genome,
     Primitives,
@@ -73,6 +73,8 @@ class Evolution:
         How many of the equations seen could not be weighed.
     limit
         When, by ``time.monotonic``, all that belongs to the search must have come to its end.
+    weighed
+        Fit and particles of the finalists, by key: what their posteriors are made of.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -85,6 +87,7 @@ class Evolution:
     seconds: Mapping[str, float] = field(default_factory=dict)
     n_failed: int = 0
     limit: float = np.inf
+    weighed: Mapping[str, Weighed] = field(default_factory=dict)
 
     @property
     def winner(self) -> Equation:
@@ -227,6 +230,7 @@ class _Run:
         self.n_timed = 0  # equations on which the seconds of weighing were spent
         self.n_whole = 0  # candidates that were seen in whole generations
         self.ended: str | None = None
+        self.weighed: dict[str, Weighed] = {}
         self.toolbox = self._toolbox()
         self.statistics = self._statistics()
 
@@ -519,12 +523,12 @@ class _Run:
         """Weigh new equations in parallel; False if time was up before the last."""
         # Not among the tasks' results so far: they must not depend on the number of workers.
         floor = self.best.score - FAR if self.best is not None else -np.inf
-        evidences = self.workers.weigh(new, self.settings, self.seed, deadline, floor=floor)
-        for (key, program), evidence in zip(new, evidences, strict=True):
-            if evidence is not None:
-                self.archive.add(make_candidate(key, program, evidence, self.engine))
+        found = self.workers.weigh(new, self.settings, self.seed, deadline, floor=floor)
+        for (key, program), weighed in zip(new, found, strict=True):
+            if weighed is not None:
+                self.archive.add(make_candidate(key, program, weighed.evidence, self.engine))
                 self.n_timed += 1
-        return all(evidence is not None for evidence in evidences)
+        return all(weighed is not None for weighed in found)
 
     def _record(self) -> None:
         """Write one line of the logbook."""
@@ -553,13 +557,13 @@ class _Run:
         """Weigh the finalists again, with replicates, and rank them."""
         names, front = self.data.names, self.archive.front
         laws = order_finalists(self.archive.leaders, front, names, self.search.n_finalists)
-        traces = [Trace(Equation(law.key, names).key) for law in laws]
+        traces = [Trace(read_key(law.key, names).key) for law in laws]
         keys = [traces[place].key for place in group_laws(traces)]
         pairs: list[tuple[Equation, Evidence]] = []
         clock = time.monotonic()
         show(f"weighing {len(keys)} finalists again")
         try:
-            for pair in weigh_finalists(
+            for equation, weighed in weigh_finalists(
                 keys,
                 self.workers,
                 self.settings,
@@ -567,7 +571,8 @@ class _Run:
                 limit=self.limit,
                 quick=self._pace(),
             ):
-                pairs.append(pair)
+                pairs.append((equation, weighed.evidence))
+                self.weighed[equation.key] = weighed
                 show(f"weighing finalists again: {len(pairs)} of {len(keys)} done")
         except KeyboardInterrupt:
             if not pairs:
@@ -588,6 +593,7 @@ class _Run:
             dict(self.seconds),
             self.archive.n_failed,
             self.limit,
+            self.weighed,
         )
 
 

@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import zip_longest
 
 from pmsr.equation.expression import Equation
-from pmsr.evidence.evidence import Evidence
-from pmsr.evidence.posterior import CHAINS, DRAWS, OVERSAMPLING
+from pmsr.evidence.evidence import CHAINS, DRAWS, Weighed
+from pmsr.evidence.posterior import OVERSAMPLING
 from pmsr.evidence.smc import MAX_SWEEPS
 from pmsr.laws.identity import SAME_ERROR, Trace, group_laws, is_among
 from pmsr.search.archive import Candidate
@@ -43,6 +44,12 @@ def order_finalists(
     return list(dict.fromkeys(law for pair in pairs for law in pair if law is not None))
 
 
+@lru_cache(maxsize=1024)
+def read_key(key: str, variables: tuple[str, ...]) -> Equation:
+    """Return the equation of a key: whoever asks for it gets the same object, read once."""
+    return Equation(key, variables)
+
+
 def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> list[Candidate]:
     """Choose one spelling of each law: the simplest, then that with the fewest curved parameters.
 
@@ -52,7 +59,7 @@ def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> 
     """
 
     def simplicity(candidate: Candidate) -> tuple[float, ...]:
-        program = Equation(candidate.key, variables).program
+        program = read_key(candidate.key, tuple(variables)).program
         n_curved = program.n_parameters - len(program.affine)
         return candidate.complexity, candidate.n_parameters, n_curved, -candidate.score
 
@@ -100,7 +107,7 @@ def weigh_finalists(
     *,
     limit: float,
     quick: float,
-) -> Iterator[tuple[Equation, Evidence]]:
+) -> Iterator[tuple[Equation, Weighed]]:
     """Weigh equations thoroughly, in order, until the time that is left is a posterior's.
 
     At least half of the time is theirs: without them there is no winner to sample.
@@ -125,9 +132,9 @@ def weigh_finalists(
         if clock > until:
             break
         # With other random numbers: the search has chosen those that its own had favoured.
-        for equation, evidence in _weigh_again(chunk, workers, thorough, seed + 1, until):
+        for equation, one in _weigh_again(chunk, workers, thorough, seed + 1, until):
             weighed.add(equation.key)
-            yield equation, evidence
+            yield equation, one
         slowest = max(slowest, time.monotonic() - clock)
     # The simplest and the best must be there. For those that there was no time for, what the
     # search itself knows of them, with its larger standard error, has to do.
@@ -137,14 +144,14 @@ def weigh_finalists(
 
 def _weigh_again(
     keys: Sequence[str], workers: Workers, settings: Settings, seed: int, until: float | None
-) -> Iterator[tuple[Equation, Evidence]]:
+) -> Iterator[tuple[Equation, Weighed]]:
     """Weigh each equation in a worker of its own; those that end in time."""
-    equations = [Equation(key, workers.names) for key in keys]
+    equations = [read_key(key, workers.names) for key in keys]
     tasks = [(key, one.program) for key, one in zip(keys, equations, strict=True)]
-    evidences = workers.weigh(tasks, settings, seed, until, size=1)
-    for equation, evidence in zip(equations, evidences, strict=True):
-        if evidence is not None:
-            yield equation, evidence
+    found = workers.weigh(tasks, settings, seed, until, size=1, keep=True)
+    for equation, weighed in zip(equations, found, strict=True):
+        if weighed is not None:
+            yield equation, weighed
 
 
 def _expected(quick: float, settings: Settings) -> float:

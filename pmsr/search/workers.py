@@ -11,7 +11,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from pmsr.equation.operators import Operator, added_operators, take_over
 from pmsr.equation.program import Program
-from pmsr.evidence.evidence import Evidence, seed_for
+from pmsr.evidence.evidence import Weighed, seed_for
 from pmsr.evidence.problem import Problem
 from pmsr.limits import OutOfTime, check_time, time_left, time_limit
 from pmsr.search.constraints import Reading, read_graph
@@ -74,7 +74,8 @@ class Workers:
         *,
         floor: float = -np.inf,
         size: int | None = None,
-    ) -> list[Evidence | None]:
+        keep: bool = False,
+    ) -> list[Weighed | None]:
         """Weigh equations; None of those left when time is up.
 
         Parameters
@@ -89,16 +90,18 @@ class Workers:
             The score below which a rough value will do.
         size
             How many equations a worker gets at a time; by default a fair share.
+        keep
+            Whether fits and particles come back too.
         """
         until = _to_wall_clock(deadline)
         added = added_operators()
-        evidences = self.parallel(
+        found = self.parallel(
             delayed(_weigh_batch)(
-                batch, self.problem, self.search, settings, seed, added, until, floor
+                batch, self.problem, self.search, settings, seed, added, until, floor, keep
             )
             for batch in batches(tasks, size or self._share(len(tasks)))
         )
-        return [evidence for batch in evidences for evidence in batch]
+        return [weighed for batch in found for weighed in batch]
 
     def _share(self, n_tasks: int) -> int:
         """Return how many tasks a batch should hold."""
@@ -152,14 +155,14 @@ def _weigh_batch(
     added: tuple[Operator, ...],
     until: float | None,
     floor: float,
-) -> list[Evidence | None]:
+    keep: bool,
+) -> list[Weighed | None]:
     take_over(added)
     engine = engine_of(search)
-    evidences: list[Evidence | None] = []
+    found: list[Weighed | None] = []
     with time_limit(_from_wall_clock(until)), suppress(OutOfTime):
         for key, program in tasks:
             check_time()
-            evidences.append(
-                engine.weigh(program, problem, settings, seed_for(key, seed), floor=floor)
-            )
-    return evidences + [None] * (len(tasks) - len(evidences))
+            own = seed_for(key, seed)
+            found.append(engine.weigh(program, problem, settings, own, floor=floor, keep=keep))
+    return found + [None] * (len(tasks) - len(found))

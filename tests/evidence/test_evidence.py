@@ -394,7 +394,7 @@ def test_more_parameters_than_points_are_weighed_too():
     data = make_data(x, np.array([1.0, 3.0, 2.0]))
     program = Equation("c0 + c1*x0 + c2*x0**2 + c3*x0**3", ["x0"]).program
     problem = Problem.of(data, Settings())
-    run = weigh(program, problem, Settings(), np.random.SeedSequence(0))
+    run = weigh(program, problem, Settings(), np.random.SeedSequence(0)).evidence
     assert run.failure is None and run.rank == 3 and run.n_parameters == 4
 
 

@@ -96,7 +96,7 @@ def test_log_q_with_known_errors_is_exact_for_a_linear_law(prior, text, powers):
     problem = Problem.of(data, settings)
     log_q, theta, _ = exact(data, data.X ** np.array(powers), problem.gamma)
     program = Equation(text, ["x"]).program
-    found = weigh(program, problem, settings, np.random.SeedSequence(1))
+    found = weigh(program, problem, settings, np.random.SeedSequence(1)).evidence
     assert found.failure is None
     assert abs(found.log_q - log_q) < max(0.02, 3 * found.log_q_se)
     np.testing.assert_allclose(found.theta, theta, rtol=1e-6)
@@ -109,7 +109,9 @@ def test_log_q_with_known_errors_is_exact_for_a_linear_law(prior, text, powers):
 def test_log_q_without_parameters_and_of_a_constant_is_exact():
     data = make()
     problem = Problem.of(data, SETTINGS)
-    found = weigh(Equation("1 + 2*x", ["x"]).program, problem, SETTINGS, np.random.SeedSequence(1))
+    found = weigh(
+        Equation("1 + 2*x", ["x"]).program, problem, SETTINGS, np.random.SeedSequence(1)
+    ).evidence
     log_l = norm.logpdf(data.y, 1.0 + 2.0 * data.X[:, 0], data.y_err).sum()
     assert found.log_q == pytest.approx((1 - problem.gamma) * log_l)
     assert found.prior_sensitivity == 0.0
@@ -122,7 +124,9 @@ def test_errors_in_proportion_to_the_target_can_be_fitted():
     data = dataclasses.replace(make_data(x, 2.0 * x, names=["x"]), y_err=0.1 * x)
     assert np.std(data.y / data.y_err) < 1e-12
     problem = Problem.of(data, SETTINGS)
-    found = weigh(Equation("c0*x", ["x"]).program, problem, SETTINGS, np.random.SeedSequence(1))
+    found = weigh(
+        Equation("c0*x", ["x"]).program, problem, SETTINGS, np.random.SeedSequence(1)
+    ).evidence
     assert found.theta == pytest.approx([2.0])
 
 
@@ -133,7 +137,7 @@ def test_a_curved_law_with_known_errors_agrees_with_quadrature(prior):
     problem = Problem.of(data, settings)
     found = weigh(
         Equation("exp(-c0*x)", ["x"]).program, problem, settings, np.random.SeedSequence(1)
-    )
+    ).evidence
     theta = np.linspace(-3.0, 60.0, 2_000_001)
     x, s = data.X[:, 0], data.y_err
     log_l, volume = np.zeros_like(theta), np.zeros_like(theta)

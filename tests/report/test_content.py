@@ -84,7 +84,7 @@ def test_where_nothing_could_be_weighed_there_is_no_winner():
 
 
 def test_what_was_weighed_but_not_sampled_is_shown_without_its_posterior(result, monkeypatch):
-    def refuse(*arguments):
+    def refuse(*arguments, **options):
         raise ValueError("cannot be sampled")
 
     monkeypatch.setattr("pmsr.result.fitted.draw_posterior", refuse)

@@ -1,13 +1,16 @@
 import pickle
 import warnings
+from dataclasses import replace
 from html.parser import HTMLParser
 
+import arviz as az
 import numpy as np
 import pandas as pd
 import pytest
 
 from pmsr.data import load_galileo, make_sine
 from pmsr.equation.program import evaluate
+from pmsr.evidence.evidence import make_target
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.prediction import predict
 from pmsr.result.comparison import weigh_equations
@@ -42,13 +45,45 @@ def groups(posterior):
 def test_the_posterior_is_that_of_sample_posterior(line, reference):
     for own, other in zip(groups(line.posterior), groups(reference), strict=True):
         assert list(own.data_vars) == list(other.data_vars)
-        for name in own.data_vars:
-            np.testing.assert_array_equal(own[name], other[name])
+    for name in ("c0", "c1", "sigma"):
+        one, two = (np.asarray(each.posterior[name]) for each in (line.posterior, reference))
+        error = np.hypot(*(np.std(x) / np.sqrt(float(az.ess(x))) for x in (one, two)))
+        assert abs(one.mean() - two.mean()) < 4 * error
     assert line.posterior.posterior.attrs["target"] == "D"
 
 
-def test_predictions_are_those_of_predict(line, reference):
-    table = predict(reference, GRID, level=0.9)
+def test_the_posterior_is_made_of_the_particles_that_gave_log_q():
+    line = weigh_equations(["c0 + c1*H"], *SHELF, random_seed=1).best
+    chains = line.weighed.chains
+    assert len(chains) == 4
+    for k, chain in enumerate(chains):
+        np.testing.assert_array_equal(line.draws.theta[k], chain.theta)
+    stats = line.posterior.sample_stats
+    # One for each of the four runs.
+    assert np.ptp(np.asarray(stats["log_q"])) < 0.2
+    assert float(np.mean(stats["log_q"])) == pytest.approx(line.evidence.log_q, abs=0.05)
+
+
+def test_where_particles_are_too_few_chains_are_sampled_over_the_same_region(line, monkeypatch):
+    few = replace(line, weighed=replace(line.weighed, chains=()))
+    monkeypatch.setattr("pmsr.evidence.posterior.make_target", None)  # no other fit
+    assert few.draws.theta.shape == (4, 1000, 2)
+    np.testing.assert_array_equal(few.draws.theta_map, line.draws.theta_map)
+    region, again = line._target().region, few._target().region
+    np.testing.assert_array_equal(region.whitens[0], again.whitens[0])
+
+
+def test_what_travels_between_processes_does_not_grow_with_the_rows():
+    x = np.linspace(0.1, 5.0, 3000)
+    law = fit("c0*x0/(c1 + x0)", x, x / (1.0 + x) + 0.01 * np.sin(99 * x))
+    assert len(pickle.dumps(law.weighed)) < 150_000
+    target = law.weighed.target(law.problem)
+    fresh = make_target(law.equation.program, law.problem, 8, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(target.region.whitens[0], fresh.region.whitens[0], rtol=1e-6)
+
+
+def test_predictions_are_those_of_predict(line):
+    table = predict(line.posterior, GRID, level=0.9)
     mean, std = line.predict(GRID, return_std=True)
     np.testing.assert_array_equal(mean, table["mean"])
     np.testing.assert_array_equal(std, table["std"])
@@ -258,7 +293,7 @@ def test_many_observations_have_no_pointwise_groups(monkeypatch):
 def test_an_equation_that_can_be_weighed_but_not_sampled_is_doubted(monkeypatch):
     fitted = fit("c0*sqrt(H)")
 
-    def refuse(*arguments):
+    def refuse(*arguments, **options):
         raise ValueError("has no posterior on these data: too bad.")
 
     monkeypatch.setattr("pmsr.result.fitted.draw_posterior", refuse)

@@ -385,6 +385,7 @@ def test_posteriors_of_negligible_equations_are_drawn_again_after_loading(tmp_pa
     before.select("c0*H**2").save(tmp_path)
     header = json.loads((tmp_path / HEADER).read_text())
     stored = {one["text"]: one["posterior"] is not None for one in header["equations"]}
+    assert all(one["fit"]["minima"] for one in header["equations"])
     assert before.probabilities[2:].max() < 1e-3 < before.probabilities[1]
     assert stored == {"c0*sqrt(H)": True, "c0 + c1*H": True, "c0*H**2": True, "c0/H": False}
     # Not one that was never looked at.
@@ -556,3 +557,39 @@ def test_doubts_are_found_once_and_again_when_there_is_a_posterior(monkeypatch):
     assert found == [] and "mine" not in result.warnings
     monkeypatch.setattr(type(result), "_find_doubts", original)
     assert result.select(0).warnings == result.warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("free", [5]),
+        ("free", [0, 0]),
+        ("free", []),
+        ("theta", [1.0, 2.0, 3.0]),
+        ("minima", []),
+        ("minima", [{"theta": [np.inf], "sse": 1.0, "converged": True}]),
+        ("minima", [{"theta": [47.0], "sse": -1.0, "converged": True}]),
+        ("minima", [{"theta": [47.0], "sse": 1.0, "converged": "yes"}]),
+    ],
+)
+def test_a_region_that_cannot_be_is_refused(name, value, tmp_path):
+    weigh_equations(["c0*sqrt(H)"], *SHELF, settings=QUICK, random_seed=1).save(tmp_path)
+    header = json.loads((tmp_path / HEADER).read_text())
+    header["equations"][0]["fit"][name] = value
+    (tmp_path / HEADER).write_text(json.dumps(header))
+    with pytest.raises(ValueError, match="is damaged, or is not a result of pmsr"):
+        load_result(tmp_path)
+
+
+def test_a_loaded_equation_has_the_region_of_its_evidence(tmp_path):
+    x = np.linspace(1.0, 3.0, 8)
+    laws = ["c0*c1*x0", "c0*x0**c1"]
+    y = 2.0 * x + 0.01 * np.sin(9 * x)
+    before = weigh_equations(laws, x, y, settings=QUICK, random_seed=1)
+    before.save(tmp_path)
+    after = load_result(tmp_path)
+    for law in laws:
+        own, other = after[law]._target().region, before[law]._target().region
+        assert own.held() == other.held() and own.radius == other.radius
+        for one, two in zip(own.centres + own.whitens, other.centres + other.whitens, strict=True):
+            np.testing.assert_array_equal(one, two)

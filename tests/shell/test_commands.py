@@ -16,6 +16,9 @@ import pytest
 
 import pmsr
 from pmsr.data import load_galileo
+from pmsr.estimator import BayesianSymbolicRegressor
+from pmsr.evidence import evidence
+from pmsr.result.result import from_evolution
 from pmsr.result.storage import HEADER
 from pmsr.search.checkpoint import read_progress
 from pmsr.search.evolution import _Run
@@ -81,6 +84,43 @@ def test_measurements_are_checked_once_between_a_file_and_its_report(data, monke
     monkeypatch.setattr(pmsr.data, "_stack_columns", stack)
     assert main(["fit", data, "--target", "D", *TINY, "--generations", "2"]) == 0
     assert checked == [("H",)]
+
+
+def test_nobody_fits_again_what_is_fitted(data, monkeypatch, tmp_path):
+    """Each finalist has its replicates' fits; posterior, report, files and to_pymc() have none."""
+    fits, runs = [], []
+
+    def make_target(program, *arguments, **options):
+        fits.append(program)
+        return original(program, *arguments, **options)
+
+    def run_kernel(target, **options):
+        runs.append(options["to_posterior"])
+        return original_run(target, **options)
+
+    original, original_run = evidence.make_target, evidence.run_kernel
+    monkeypatch.setattr(evidence, "make_target", make_target)
+    monkeypatch.setattr("pmsr.evidence.posterior.make_target", make_target)
+    monkeypatch.setattr("pmsr.result.fitted.make_target", make_target)
+    monkeypatch.setattr(evidence, "run_kernel", run_kernel)
+    monkeypatch.setattr("pmsr.evidence.posterior.run_kernel", run_kernel)
+    during = []
+    finish = BayesianSymbolicRegressor._fit
+
+    def fit(regressor, data):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                "pmsr.estimator.from_evolution",
+                lambda *a, **o: during.append(len(fits)) or from_evolution(*a, **o),
+            )
+            return finish(regressor, data)
+
+    monkeypatch.setattr(BayesianSymbolicRegressor, "_fit", fit)
+    path = tmp_path / "run"
+    options = ["--generations", "4", "--out", str(path), "--quiet", "--jobs", "1"]
+    assert main(["fit", data, "--target", "D", *TINY, *options]) == 0
+    assert during == [len(fits)]
+    assert not any(runs)
 
 
 def test_fit_leaves_a_folder_and_prints_a_table(data, tmp_path, capsys):
