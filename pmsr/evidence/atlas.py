@@ -22,6 +22,7 @@ from pmsr.evidence.multistart import FitError, Minimum, natural_scales
 from pmsr.evidence.noise import ConditionalLaw
 from pmsr.evidence.proposal import Chart, Draws, Evaluate, Target
 from pmsr.evidence.surface import Look, Surface
+from pmsr.evidence.volume import SurfaceRegion
 
 Floats = NDArray[np.float64]
 
@@ -89,6 +90,18 @@ class SurfaceTarget(Target):
         r"""How far predictions may be from a minimum's."""
         rank = self.fit.program.n_parameters
         return float(self.sigma_bounds[1] * (sqrt(rank) + 4.0) / sqrt(self.gamma))
+
+    @cached_property
+    def region(self) -> SurfaceRegion:
+        """Where the prior is positive, for a PyMC model."""
+        return SurfaceRegion(
+            self.fit.theta, self.fit.free, self.surface.centres / self._weights, self.radius
+        )
+
+    @property
+    def _weights(self) -> Floats | float:
+        weights = self.problem.weights
+        return 1.0 if weights is None else weights
 
     @cached_property
     def scale(self) -> Floats:

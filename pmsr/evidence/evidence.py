@@ -74,13 +74,16 @@ class Evidence:
     rmse
         Root mean squared error there.
     prior_sensitivity
-        By how many nats log q would change if the bounds of theta's region and of sigma were
-        halved. Differences in log q that are smaller are not evidence.
+        By how many nats log q would change if the largest sigma were halved (and, with flat
+        parameters, their region). Differences in log q that are smaller are not evidence.
     failure
         None, or why there is no evidence.
     pareto_k
         Tail index of the importance weights, the worse of both ends; above 0.7, or with a
         standard error above 0.5, mistrust ``log_q``.
+    log_q_linear
+        Log q that an equation with the same rank and squared error would have if it were linear
+        in its parameters: a closed form, for most laws within a few tenths of a nat.
     """
 
     log_q: float
@@ -96,6 +99,7 @@ class Evidence:
     prior_sensitivity: float
     failure: str | None = None
     pareto_k: float = -np.inf
+    log_q_linear: float = np.nan
 
 
 class Chain(NamedTuple):
@@ -306,7 +310,7 @@ def make_target(
     program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Target:
     """Fit an equation and set up the density to integrate."""
-    if _is_flat(program, problem):
+    if is_flat(program, problem):
         found = fit(program, problem, n_multistarts, rng=rng)
         target = Target(found, problem)
     else:
@@ -317,14 +321,14 @@ def make_target(
     return target
 
 
-def _is_flat(program: Program, problem: Problem) -> bool:
+def is_flat(program: Program, problem: Problem) -> bool:
     """Tell whether theta is flat: where f is linear, the surface's volume is the same all over."""
     return problem.parameter_prior == "flat" or len(program.affine) == program.n_parameters
 
 
 def _target_of(found: Fit, problem: Problem) -> Target:
     """Set up the density over the region of a fit."""
-    is_surface = bool(found.images) or not _is_flat(found.program, problem)
+    is_surface = bool(found.images) or not is_flat(found.program, problem)
     return SurfaceTarget(found, problem) if is_surface else Target(found, problem)
 
 
@@ -341,7 +345,7 @@ def _fit_surface(
         generic=True,
         rule=lambda one: Surface.of(one, white).obeys,
     )
-    if _is_flat(found.program, problem):
+    if is_flat(found.program, problem):
         return found
     surface = Surface.of(problem.whiten(found.program), white)
     best = replace(found.minima[0], theta=surface.wrap(found.minima[0].theta))
@@ -368,7 +372,7 @@ def _weigh_fitted(
     target = make_target(program, problem, settings.n_multistarts, rng=rng_fit)
     fitted = _with_fit(failed, target)
     if not settings.thorough:
-        log_q = linear_log_q(target)
+        log_q = fitted.log_q_linear
         if log_q < max(floor, problem.constant_log_q - HOPELESS):
             sensitivity = linear_log_q(target.halved) - log_q
             found = replace(fitted, log_q=log_q, log_q_se=1.0, prior_sensitivity=sensitivity)
@@ -500,6 +504,7 @@ def _with_fit(evidence: Evidence, target: Target) -> Evidence:
         rmse=target.problem.rmse(
             target.fit.program, target.fit.minima[0].theta, _least_error(target)
         ),
+        log_q_linear=linear_log_q(target),
     )
 
 
@@ -566,6 +571,7 @@ def _weigh_constant(program: Program, problem: Problem, failed: Evidence) -> Evi
         theta=np.empty(0),
         rmse=problem.rmse(program, np.empty(0), square),
         prior_sensitivity=log_z(1.0, half) - log_z(gamma, half) - log_q,
+        log_q_linear=log_q,
     )
 
 

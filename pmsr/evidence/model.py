@@ -1,6 +1,7 @@
 """SymPy to PyTensor to PyMC: priors and noise of Section 2.2, written once."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,22 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.replace import clone_replace, vectorize_graph
 from sympytensor.pytensor import PytensorPrinter
 
+from pmsr.equation.algebra import real_symbol
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import OPERATORS
 from pmsr.equation.program import EvaluateProgram, Program
 from pmsr.evidence.multistart import Region
 from pmsr.evidence.noise import GAUSSIAN, Columns, Noise
 from pmsr.evidence.problem import Problem, read_problem
+from pmsr.evidence.volume import (
+    SurfaceRegion,
+    arguments,
+    denominators,
+    log_inside,
+    log_no_alias,
+    log_no_pole,
+    log_volume,
+)
 from pmsr.limits import check_time
 from pmsr.settings import Settings
 from pmsr.threads import ONE_AT_A_TIME
@@ -33,14 +44,16 @@ def build_model(
     y: ArrayLike,
     *,
     settings: Settings | None = None,
-    region: Region | None = None,
+    region: Region | SurfaceRegion | None = None,
 ) -> pm.Model:
     r"""Plain PyMC model of one equation: ordinary PyTensor operations, no custom Op.
 
     .. math:: \theta_k \sim \mathrm{Flat}, \quad \sigma \sim \mathrm{Flat}(\sigma_{min},
         \sigma_{max}), \quad y \sim N(f(x, \theta), \sigma)
 
-    NUTS, nutpie and JAX work on it; so do your own changes of prior and likelihood.
+    With the invariant prior, the default, the potential ``volume`` adds half the log determinant
+    of :math:`\chi'\chi`: theta is then flat on the surface of predictions. NUTS, nutpie and
+    JAX work on it; so do your own changes of prior and likelihood.
 
     Parameters
     ----------
@@ -71,7 +84,9 @@ def build_model(
     return make_model(equation, problem, region)
 
 
-def make_model(equation: Equation, problem: Problem, region: Region | None = None) -> pm.Model:
+def make_model(
+    equation: Equation, problem: Problem, region: Region | SurfaceRegion | None = None
+) -> pm.Model:
     """Make the model that `build_model` describes."""
     data = problem.data
     reserved = {"sigma", "y", "X", "y_observed", "mu"}
@@ -85,7 +100,7 @@ def make_model(equation: Equation, problem: Problem, region: Region | None = Non
         inputs = pm.Data("X", data.X)
         held = {} if region is None else region.held()
         names = [name for k, name in enumerate(equation.parameters) if k not in held]
-        starts = dict(zip(names, region.centres[0], strict=True)) if region else {}
+        starts = dict(zip(names, region.starts(), strict=True)) if region else {}
         theta = [pm.Flat(name, initval=starts.get(name)) for name in names]
         tensors = {name: inputs[:, column] for column, name in enumerate(equation.variables)}
         tensors |= dict(zip(names, theta, strict=True))
@@ -101,7 +116,12 @@ def make_model(equation: Equation, problem: Problem, region: Region | None = Non
         if problem.scale.is_free:
             sigma = _add_sigma(problem.sigma_bounds, problem.sigma_power)
         problem.noise.observe(mu, sigma, y_observed, columns)
-        if region is not None:
+        weighed = mu if problem.weights is None else mu * problem.weights
+        if problem.parameter_prior == "invariant" and not is_linear(equation.program, held):
+            pm.Potential("volume", log_volume(weighed, theta))
+        if isinstance(region, SurfaceRegion):
+            pm.Potential("region", _log_region(equation, problem, region, mu, tensors))
+        elif region is not None:
             steps = [pt.stack(theta) - centre for centre in region.centres]
             squares = [
                 pt.sum(pt.dot(W, s) ** 2) for W, s in zip(region.whitens, steps, strict=True)
@@ -109,6 +129,35 @@ def make_model(equation: Equation, problem: Problem, region: Region | None = Non
             nearest = pt.min(pt.stack(squares))
             pm.Potential("region", pt.switch(nearest <= region.radius**2, 0.0, -np.inf))
     return model
+
+
+def is_linear(program: Program, held: Collection[int] = ()) -> bool:
+    """Tell whether an equation is linear in its parameters, apart from those that are held."""
+    free = program.freeze(dict.fromkeys(held, 1.0)) if held else program
+    return len(free.affine) == free.n_parameters
+
+
+def _log_region(
+    equation: Equation,
+    problem: Problem,
+    region: SurfaceRegion,
+    mu: Any,
+    tensors: dict[str, Any],
+) -> Any:
+    """Return 0 within the region and its rules, -inf elsewhere."""
+    weights = 1.0 if problem.weights is None else problem.weights
+    centres = region.centres * weights
+    log = log_inside(mu * weights, replace(region, centres=centres))
+    free = [real_symbol(equation.parameters[place]) for place in region.free]
+    printer = _SymbolPrinter(tensors)
+    for below in denominators(equation.expression, free):
+        log = log + log_no_pole(printer.doprint(below))
+    numbers = dict(zip(map(real_symbol, equation.parameters), region.start, strict=True))
+    numbers |= dict(zip(map(real_symbol, equation.variables), problem.data.X[0], strict=True))
+    for name, argument, is_phase in arguments(equation.expression, free):
+        phase = float(argument.subs(numbers)) if is_phase else None
+        log = log + log_no_alias(name, printer.doprint(argument), phase)
+    return log
 
 
 class _SymbolPrinter(PytensorPrinter):

@@ -116,7 +116,7 @@ class Fit:
     def full_theta(self, theta: Floats) -> Floats:
         """Put the frozen parameters back: from shape (n, rank) to (n, p)."""
         full = np.repeat(self.theta[None, :], len(theta), axis=0)
-        full[:, list(self.free)] = _invert(theta, self.inverted)
+        full[:, list(self.free)] = invert(theta, self.inverted)
         return full
 
 
@@ -144,6 +144,10 @@ class Region:
     radius: float
     free: tuple[int, ...] | None = None
     theta: Floats | None = None
+
+    def starts(self) -> Floats:
+        """Return the best values of the others."""
+        return self.centres[0]
 
     def held(self) -> dict[int, float]:
         """Return the parameters that are held, by place, with their values."""
@@ -224,7 +228,7 @@ def fit(
             raise FitError("no identifiable direction: no parameter changes the predictions")
         if len(free) == program.n_parameters:
             minima = keep_full_rank(white, minima)
-            theta = _invert(theta, inverted)
+            theta = invert(theta, inverted)
             return Fit(program, minima, free, theta, inverted=inverted)
         # Where the others have an effect: in c0*x + c1**(c2**c3) an exponent of 0 leaves c1 none.
         frozen = {k: float(held[k]) for k in range(len(theta)) if k not in free}
@@ -241,7 +245,7 @@ def fit(
         best = held.copy()
         best[list(free)] = minima[0].theta
         left = tuple(place for place, k in enumerate(free) if k in inverted)
-        return Fit(reduced, minima, free, _invert(best, inverted), inverted=left)
+        return Fit(reduced, minima, free, invert(best, inverted), inverted=left)
 
 
 def straighten(program: Program) -> tuple[Program, tuple[int, ...]]:
@@ -306,7 +310,8 @@ def straighten(program: Program) -> tuple[Program, tuple[int, ...]]:
     return straight, tuple(sorted(inverted))
 
 
-def _invert(theta: Floats, which: tuple[int, ...]) -> Floats:
+def invert(theta: Floats, which: tuple[int, ...]) -> Floats:
+    """Return parameters with one over some of them."""
     theta = theta.copy()
     with np.errstate(divide="ignore"):
         theta[..., list(which)] = 1.0 / theta[..., list(which)]

@@ -104,13 +104,14 @@ class Problem:
         return self.noise.columns(self.data)
 
     @cached_property
-    def _weights(self) -> Floats | None:
+    def weights(self) -> Floats | None:
+        """What residuals are multiplied by to have noise of one size; None if they have it."""
         return self.noise.weights(self.data)
 
     @cached_property
     def log_weight(self) -> float:
         """Sum of the logarithms of the weights of residuals."""
-        return 0.0 if self._weights is None else float(np.sum(np.log(self._weights)))
+        return 0.0 if self.weights is None else float(np.sum(np.log(self.weights)))
 
     @cached_property
     def white(self) -> Data:
@@ -118,7 +119,7 @@ class Problem:
 
         Together with `whiten`, so that whatever fits or draws for noise of one size does for all.
         """
-        w = self._weights
+        w = self.weights
         if w is None:
             return self.data
         X = np.ascontiguousarray(np.column_stack([self.data.X, w]))
@@ -129,7 +130,7 @@ class Problem:
 
     def whiten(self, program: Program) -> Program:
         """Return the equation times the weights: what `white` is explained by."""
-        if self._weights is None:
+        if self.weights is None:
             return program
         n, times = len(program.nodes), operator_code("*")
         more = [(VARIABLE, len(self.data.names), 0), (times, n - 1, n)]
@@ -142,7 +143,7 @@ class Problem:
 
     def rmse(self, program: Program, theta: Floats, square: float) -> float:
         """Return the root mean squared error, in units of the target, of a fit with this square."""
-        if self._weights is not None:
+        if self.weights is not None:
             values = evaluate(program, theta[None, :], self.data.X)[0]
             square = float(np.sum((self.data.y - values) ** 2))
         return float(np.sqrt(square / len(self.data.y)))
@@ -151,7 +152,7 @@ class Problem:
     def constant_log_q(self) -> float:
         """Log q of the equation c0, exact; what every other equation is to be told from."""
         n, gamma = len(self.data.y), self.gamma
-        square = n * self.white.spread**2 if self._weights is not None else self._square
+        square = n * self.white.spread**2 if self.weights is not None else self._square
         integrals = [self.scale.log_integral(1, n, square, phi) for phi in (1.0, gamma)]
         constant = 0.5 * np.log(gamma) - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
         return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * self.log_weight)

@@ -79,7 +79,7 @@ class Target:
         return self.problem.whiten(self.fit.program)
 
     @cached_property
-    def region(self) -> Region:
+    def region(self) -> Any:
         r"""Where theta is flat, with :math:`R = \sigma_{max} (\sqrt r + 4) / \sqrt\gamma`."""
         rank = self.fit.program.n_parameters
         radius = float(self.sigma_bounds[1] * (np.sqrt(rank) + 4.0) / np.sqrt(self.gamma))

@@ -106,7 +106,8 @@ class Surface:
     scales
         Powers of two, one for each parameter, that keep squares of derivatives within range.
     phases
-        For each watched node, the first value that the best minimum has, or NaN.
+        For each watched node, the first value that the best minimum has, or NaN; empty if no
+        minimum is known.
     """
 
     program: Program
@@ -119,7 +120,7 @@ class Surface:
     def of(cls, program: Program, data: Data) -> "Surface":
         """Describe the whole surface."""
         none = np.empty((0, len(data.y)))
-        return cls(program, data, none, np.ones(program.n_parameters), np.full(99, np.nan))
+        return cls(program, data, none, np.ones(program.n_parameters), np.empty(0))
 
     def around(self, minima: Sequence[Minimum]) -> "Surface":
         """Measure distances from minima, and count phases within one period of the first."""
@@ -158,20 +159,18 @@ class Surface:
         """Denominators, and arguments of periodic functions, that depend on a parameter."""
         active = find_active(self.program.nodes)
         names = list(OPERATORS)
-        kinds: dict[int, str] = {}
+        below: dict[int, None] = {}
+        inside: dict[int, str] = {}
         for code, a, b in self.program.nodes.tolist():
             name = names[code - FIRST_OPERATOR] if code >= FIRST_OPERATOR else ""
             if (code == POWER and b < 0) or name == "/":
-                for node in self._factors(a if code == POWER else b):
-                    if active[node]:
-                        kinds.setdefault(node, "below")
+                factors = self._factors(a if code == POWER else b)
+                below |= {node: None for node in factors if active[node]}
             elif name in PERIODIC and active[a]:
-                kinds[a] = "tan" if name == "tan" or kinds.get(a) == "tan" else "wave"
-        return tuple(
-            Watched(node, kind)
-            if kind == "below"
-            else Watched(node, kind, self._shifts(node), self._is_phase(node, active))
-            for node, kind in kinds.items()
+                inside[a] = "tan" if name == "tan" or inside.get(a) == "tan" else "wave"
+        return tuple(Watched(node, "below") for node in below) + tuple(
+            Watched(node, kind, self._shifts(node), self._is_phase(node, active))
+            for node, kind in inside.items()
         )
 
     def _is_phase(self, node: int, active: NDArray[np.bool_]) -> bool:
@@ -280,7 +279,7 @@ class Surface:
         for place, watched in enumerate(self.watched):
             low, high, first = extremes[:, place].T
             longest = np.inf if watched.is_phase else pi * (len(self.data.y) - 1)
-            phase = float(self.phases[place])
+            phase = float(self.phases[place]) if len(self.phases) else np.nan
             allowed &= _obeys(watched.kind, low, high, first, phase, longest)
         return Look(sums, log_volume, square, allowed, lengths, root, whitened)
 

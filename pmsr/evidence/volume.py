@@ -38,6 +38,14 @@ class SurfaceRegion:
     centres: Floats
     radius: float
 
+    def held(self) -> dict[int, float]:
+        """Return the parameters that are held, by place, with their values."""
+        return {k: float(v) for k, v in enumerate(self.start) if k not in self.free}
+
+    def starts(self) -> Floats:
+        """Return the best values of the others."""
+        return self.start[list(self.free)]
+
 
 def log_volume(mu: Any, theta: Sequence[Any]) -> Any:
     r"""Return :math:`\frac12 \log \det \chi'\chi` as a differentiable expression.

@@ -18,7 +18,7 @@ from pmsr.data import Data, check_X
 from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
 from pmsr.equation.mathml import to_mathml
-from pmsr.evidence.evidence import Evidence, Weighed, seed_for, weigh
+from pmsr.evidence.evidence import Evidence, Weighed, is_flat, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
@@ -593,7 +593,8 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     for place, (record, equation, evidence) in enumerate(weighed):
         selected = problem.select(equation.variables)
         # An earlier version did not save it.
-        own = Weighed(evidence, read_fit(record.get("fit"), equation.program))
+        flat = is_flat(equation.program, problem)
+        own = Weighed(evidence, read_fit(record.get("fit"), equation.program, is_flat=flat))
         fitted = FittedEquation(equation, own, selected, settings, seed)
         if record["posterior"] is not None:
             # The draws, which were made in another process, take the place of the cached property.

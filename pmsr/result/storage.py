@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pmsr.data import Data, make_data
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence
-from pmsr.evidence.multistart import Fit, Minimum
+from pmsr.evidence.multistart import Fit, Minimum, invert, straighten
 from pmsr.evidence.posterior import CHAIN_STATS, STAGE_STATS, Draws
 from pmsr.files import (
     BROKEN,
@@ -181,6 +181,8 @@ def read_evidence(
     failure = record["failure"]
     evidence = Evidence(
         **{name: as_number(record[name]) for name in _EVIDENCE_FLOATS},
+        # An earlier version did not save it.
+        log_q_linear=as_number(record.get("log_q_linear", math.nan)),
         sigma_bounds=(low, high),
         n_parameters=as_count(record["n_parameters"]),
         rank=as_count(record["rank"]),
@@ -218,6 +220,7 @@ def _find_wrong(e: Evidence, n_parameters: int, n_points: int, conventional: boo
         "theta": e.theta.shape == (n_parameters,) and fitted,
         "rmse": 0.0 <= e.rmse < math.inf or (e.rmse == math.inf and has_failed),
         "pareto_k": not math.isnan(e.pareto_k),
+        "prior_sensitivity": math.isfinite(e.prior_sensitivity),
     }
     return next((name for name, is_right in right.items() if not is_right), None)
 
@@ -294,10 +297,14 @@ def record_fit(fit: Fit | None) -> dict[str, Any] | None:
     return {"free": free, "theta": fit.theta.tolist(), "minima": minima, "images": images}
 
 
-def read_fit(record: Mapping[str, Any] | None, program: Program) -> Fit | None:
-    """Return the region that an equation's log q came from; None if it was not saved."""
+def read_fit(record: Mapping[str, Any] | None, program: Program, *, is_flat: bool) -> Fit | None:
+    """Return the region that an equation's log q came from; None if it was not saved.
+
+    Where theta is not flat, minima are those of another spelling, see `straighten`.
+    """
     if record is None:
         return None
+    program, inverted = (program, ()) if is_flat else straighten(program)
     p = program.n_parameters
     free = tuple(as_count(place) for place in as_list(record["free"]))
     theta = _read_theta(record["theta"], p)
@@ -309,8 +316,10 @@ def read_fit(record: Mapping[str, Any] | None, program: Program) -> Fit | None:
     )
     if not minima:
         raise ValueError("a fit has no minimum")
-    held = {place: float(theta[place]) for place in range(p) if place not in free}
-    return Fit(program.freeze(held) if held else program, minima, free, theta, images)
+    own = invert(theta, inverted)
+    held = {place: float(own[place]) for place in range(p) if place not in free}
+    left = tuple(place for place, k in enumerate(free) if k in inverted)
+    return Fit(program.freeze(held) if held else program, minima, free, theta, images, left)
 
 
 def _read_minimum(record: Mapping[str, Any], n_free: int) -> Minimum:
