@@ -10,7 +10,7 @@ take the change up. The number of coincidences is
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -479,7 +479,7 @@ class _Words:
     def places(self, expression: Any, free: Any) -> Iterator[tuple[Callable[[], str], Any]]:
         """Yield phrases and expressions with one more coefficient, from the root down."""
         if not expression.is_Add:
-            yield lambda: self.whole(expression), free * expression
+            yield partial(self.whole, expression), free * expression
         yield from self.inside(expression, free, lambda new: new, True)
 
     def inside(
@@ -497,14 +497,13 @@ class _Words:
                 continue
             scaled = with_argument(place)(free * argument)
             if e.is_Add:
-                yield lambda a=argument: self.term(e, a, is_root), scaled
+                yield partial(self.term, e, argument, is_root), scaled
             elif e.is_Pow and self.varies(e.exp):
-                yield lambda: self.power(e), scaled
+                yield partial(self.power, e), scaled
             elif e.is_Function and not isinstance(e, sympy.Abs):
-                name = functions[e.func]
-                yield lambda a=argument, n=name: self.function(n, a), scaled
+                yield partial(self.function, functions[e.func], argument), scaled
         if is_root and e.is_Add:
-            yield lambda: self.whole(e), free * e
+            yield partial(self.whole, e), free * e
         for place, argument in enumerate(e.args):
             yield from self.inside(argument, free, with_argument(place), False)
 

@@ -111,7 +111,8 @@ def read_units(units: Mapping[str, str], columns: Sequence[str], target: str) ->
             f'No unit for {missing[0]!r}. Write "1" for a pure number, "?" if it is not known.'
         )
     dimensions: list[dict[str, float]] = []
-    log_factors, in_degrees = [], {}
+    log_factors: list[float] = []
+    in_degrees: dict[str, list[int]] = {}
     for place, name in enumerate(names):
         text = units[name]
         if isinstance(text, str) and text.strip() == UNKNOWN:
