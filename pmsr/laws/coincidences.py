@@ -241,7 +241,7 @@ def _around(program: Program, X: Floats, theta: Floats) -> Rows:
     # Added and not multiplied: a parameter that was fitted to 0 must not stay there.
     values, chi, _ = evaluate_slopes(program, theta[None, :], points)
     with np.errstate(all="ignore"):
-        change = np.nanstd(values[0]) / np.sqrt(np.nanmean(chi[0] ** 2, axis=1))
+        change = np.nanstd(values[0]) / np.sqrt(np.nanmean(chi[0, 0] ** 2, axis=1))
     size = np.where(np.isfinite(change) & (change > 0.0), change, np.maximum(np.abs(theta), 1.0))
     steps = np.repeat(0.5 ** np.arange(8.0), 2)[:, None]
     shaken = theta + steps * size * rng.normal(size=(len(steps), len(theta)))
@@ -271,12 +271,12 @@ def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # ty
 
     Rows and columns are scaled, so that neither their units nor the largest of them decide.
     """
-    d, p, n_shifts, n_scales = X.shape[1], chi.shape[1], len(shifts), len(scales)
+    d, p, n_shifts, n_scales = X.shape[1], chi.shape[2], len(shifts), len(scales)
     n_columns = p + n_shifts + n_scales
     most, least = 2 * n_columns + 8, n_columns + 2
     table = np.empty((n_columns, most))
     work = np.empty((n_columns, most))
-    raw, gross = np.empty(2 * d + 2), np.empty(n_columns)
+    raw, sizes, gross = np.empty(2 * d + 2), np.empty(2 * d + 2), np.empty(n_columns)
     before, errors = np.empty(n_columns), np.empty(n_columns)
     used = np.empty(n_columns, dtype=np.bool_)
     for k in range(len(values)):
@@ -286,21 +286,21 @@ def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # ty
             if m == most:
                 break
             for j in range(d):
-                raw[j] = X[i, j] * slopes[k, j, i]
-                raw[d + j] = slopes[k, j, i]
+                raw[d + j], sizes[d + j] = slopes[0, k, j, i], slopes[1, k, j, i]
+                raw[j], sizes[j] = X[i, j] * raw[d + j], abs(X[i, j]) * sizes[d + j]
             raw[2 * d], raw[2 * d + 1] = values[k, i], 1.0
+            sizes[2 * d], sizes[2 * d + 1] = abs(values[k, i]), 1.0
             largest, is_finite = 0.0, np.isfinite(values[k, i])
             for c in range(n_columns):
                 entry, gross[c] = 0.0, 0.0
                 if c < p:
-                    entry = chi[k, c, i]
-                    gross[c] = abs(entry)
+                    entry, gross[c] = chi[0, k, c, i], chi[1, k, c, i]
                 else:
                     row = shifts[c - p] if c < p + n_shifts else scales[c - p - n_shifts]
                     for t in range(len(raw)):
                         if row[t] != 0.0:
                             entry += row[t] * raw[t]
-                            gross[c] += abs(row[t] * raw[t])
+                            gross[c] += abs(row[t]) * sizes[t]
                 table[c, m] = entry
                 is_finite = is_finite and np.isfinite(gross[c])
                 largest = max(largest, gross[c])
