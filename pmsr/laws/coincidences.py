@@ -29,6 +29,7 @@ Signs = tuple[int, ...]
 Rows = tuple[Floats, Floats]
 
 EPS = float(np.finfo(np.float64).eps)
+SMALLEST = float(np.finfo(np.float64).tiny) / EPS  # below, products lose digits
 N_DRAWS = 3  # parameter vectors at which ranks are taken; a rank is the largest of them
 N_MORE = 29  # further ones, for laws that are defined for few of them
 LARGEST = 8.0  # generic points and parameters are between 1/8 and 8, even in their logarithms
@@ -303,6 +304,7 @@ def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # ty
                             gross[c] += abs(row[t]) * sizes[t]
                 table[c, m] = entry
                 is_finite = is_finite and np.isfinite(gross[c])
+                is_finite = is_finite and (gross[c] == 0.0 or gross[c] > SMALLEST)
                 largest = max(largest, gross[c])
             if is_finite and largest > 0.0:
                 for c in range(n_columns):
