@@ -198,30 +198,45 @@ def _jacobian(nodes, literals, theta, X, values, jacobian):  # type: ignore[no-u
 
 @njit(error_model="numpy", nogil=True, cache=True)
 def _slopes(nodes, literals, theta, X, values, jacobian, slopes):  # type: ignore[no-untyped-def]
-    """Fill values (n_batch, N), jacobian (n_batch, p, N) and slopes (n_batch, d, N), those by x.
+    """Fill values (n, N), jacobian (2, n, p, N) and slopes (2, n, d, N), those by x.
 
-    For few points: all of them, for all theta, are one block.
+    The second half of each is what was added up without regard to sign: rounding errors are in
+    proportion to it. For few points: all of them, for all theta, are one block.
     """
     varying = find_varying(nodes)
     everything = np.ones(len(nodes), dtype=np.bool_)
-    n = len(X)
-    table = np.empty((len(nodes), n * len(theta)))
-    adjoint = np.empty_like(table)
+    n, n_block = len(X), len(X) * len(theta)
+    table = np.empty((len(nodes), n_block))
+    adjoint, gross = np.empty_like(table), np.zeros_like(table)
+    part_a, part_b = np.empty(n_block), np.empty(n_block)
     jacobian[:], slopes[:] = 0.0, 0.0
     _sweep(nodes, literals, theta, X, n, table, everything)
     for k in range(len(theta)):
         values[k] = table[-1, k * n : (k + 1) * n]
-    if varying[-1]:
-        _backward(nodes, table, adjoint, n * len(theta), varying)
-        for node in range(len(nodes)):
-            code, a, _ = nodes[node]
+    if not varying[-1]:
+        return _linked
+    _backward(nodes, table, adjoint, n_block, varying)
+    gross[-1] = 1.0
+    for node in range(len(nodes) - 1, -1, -1):
+        code, a, b = nodes[node]
+        if not varying[node]:
+            continue
+        if code == PARAMETER or code == VARIABLE:
+            into = jacobian if code == PARAMETER else slopes
             for k in range(len(theta)):
-                if code == PARAMETER:
-                    for i in range(n):
-                        jacobian[k, a, i] += adjoint[node, k * n + i]
-                elif code == VARIABLE:
-                    for i in range(n):
-                        slopes[k, a, i] += adjoint[node, k * n + i]
+                for i in range(n):
+                    into[0, k, a, i] += adjoint[node, k * n + i]
+                    into[1, k, a, i] += gross[node, k * n + i]
+        elif code == POWER:
+            for i in range(n_block):
+                gross[a, i] += abs(gross[node, i] * b * table[a, i] ** (b - 1))
+        else:
+            part_a[:], part_b[:] = 0.0, 0.0
+            _push(code, table[a], table[b], table[node], gross[node], part_a, part_b)
+            for i in range(n_block):
+                gross[a, i] += abs(part_a[i])
+                # Of an operator with one argument, b is that argument and its part is 0.
+                gross[b, i] += abs(part_b[i])
     return _linked
 
 

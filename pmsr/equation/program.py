@@ -167,17 +167,19 @@ def evaluate_slopes(program: Program, theta: Floats, X: Floats) -> tuple[Floats,
     Returns
     -------
     tuple
-        Values of shape (n_batch, N), derivatives of shape (n_batch, p, N) and (n_batch, d, N).
+        Values of shape (n_batch, N), derivatives of shape (2, n_batch, p, N) and
+        (2, n_batch, d, N). The second half of each is what was added up without regard to sign:
+        rounding errors are in proportion to it.
 
     Examples
     --------
     >>> line = Program.of([(PARAMETER, 0, 0), (VARIABLE, 0, 0), (6, 0, 1)], [], 1)   # c0*x0
-    >>> evaluate_slopes(line, np.array([[2.0]]), np.array([[1.0], [3.0]]))[2]
+    >>> evaluate_slopes(line, np.array([[2.0]]), np.array([[1.0], [3.0]]))[2][0]
     array([[[2., 2.]]])
     """
     values = np.empty((len(theta), len(X)))
-    jacobian = np.empty((len(theta), theta.shape[1], len(X)))
-    slopes = np.empty((len(theta), X.shape[1], len(X)))
+    jacobian = np.empty((2, len(theta), theta.shape[1], len(X)))
+    slopes = np.empty((2, len(theta), X.shape[1], len(X)))
     run_compiled(
         "_slopes",
         program.nodes,

@@ -10,7 +10,7 @@ take the change up. The number of coincidences is
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ Signs = tuple[int, ...]
 Rows = tuple[Floats, Floats]
 
 EPS = float(np.finfo(np.float64).eps)
+SMALLEST = float(np.finfo(np.float64).tiny) / EPS  # below, products lose digits
 N_DRAWS = 3  # parameter vectors at which ranks are taken; a rank is the largest of them
 N_MORE = 29  # further ones, for laws that are defined for few of them
 LARGEST = 8.0  # generic points and parameters are between 1/8 and 8, even in their logarithms
@@ -241,7 +242,7 @@ def _around(program: Program, X: Floats, theta: Floats) -> Rows:
     # Added and not multiplied: a parameter that was fitted to 0 must not stay there.
     values, chi, _ = evaluate_slopes(program, theta[None, :], points)
     with np.errstate(all="ignore"):
-        change = np.nanstd(values[0]) / np.sqrt(np.nanmean(chi[0] ** 2, axis=1))
+        change = np.nanstd(values[0]) / np.sqrt(np.nanmean(chi[0, 0] ** 2, axis=1))
     size = np.where(np.isfinite(change) & (change > 0.0), change, np.maximum(np.abs(theta), 1.0))
     steps = np.repeat(0.5 ** np.arange(8.0), 2)[:, None]
     shaken = theta + steps * size * rng.normal(size=(len(steps), len(theta)))
@@ -271,12 +272,12 @@ def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # ty
 
     Rows and columns are scaled, so that neither their units nor the largest of them decide.
     """
-    d, p, n_shifts, n_scales = X.shape[1], chi.shape[1], len(shifts), len(scales)
+    d, p, n_shifts, n_scales = X.shape[1], chi.shape[2], len(shifts), len(scales)
     n_columns = p + n_shifts + n_scales
     most, least = 2 * n_columns + 8, n_columns + 2
     table = np.empty((n_columns, most))
     work = np.empty((n_columns, most))
-    raw, gross = np.empty(2 * d + 2), np.empty(n_columns)
+    raw, sizes, gross = np.empty(2 * d + 2), np.empty(2 * d + 2), np.empty(n_columns)
     before, errors = np.empty(n_columns), np.empty(n_columns)
     used = np.empty(n_columns, dtype=np.bool_)
     for k in range(len(values)):
@@ -286,23 +287,24 @@ def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # ty
             if m == most:
                 break
             for j in range(d):
-                raw[j] = X[i, j] * slopes[k, j, i]
-                raw[d + j] = slopes[k, j, i]
+                raw[d + j], sizes[d + j] = slopes[0, k, j, i], slopes[1, k, j, i]
+                raw[j], sizes[j] = X[i, j] * raw[d + j], abs(X[i, j]) * sizes[d + j]
             raw[2 * d], raw[2 * d + 1] = values[k, i], 1.0
+            sizes[2 * d], sizes[2 * d + 1] = abs(values[k, i]), 1.0
             largest, is_finite = 0.0, np.isfinite(values[k, i])
             for c in range(n_columns):
                 entry, gross[c] = 0.0, 0.0
                 if c < p:
-                    entry = chi[k, c, i]
-                    gross[c] = abs(entry)
+                    entry, gross[c] = chi[0, k, c, i], chi[1, k, c, i]
                 else:
                     row = shifts[c - p] if c < p + n_shifts else scales[c - p - n_shifts]
                     for t in range(len(raw)):
                         if row[t] != 0.0:
                             entry += row[t] * raw[t]
-                            gross[c] += abs(row[t] * raw[t])
+                            gross[c] += abs(row[t]) * sizes[t]
                 table[c, m] = entry
                 is_finite = is_finite and np.isfinite(gross[c])
+                is_finite = is_finite and (gross[c] == 0.0 or gross[c] > SMALLEST)
                 largest = max(largest, gross[c])
             if is_finite and largest > 0.0:
                 for c in range(n_columns):
@@ -479,7 +481,7 @@ class _Words:
     def places(self, expression: Any, free: Any) -> Iterator[tuple[Callable[[], str], Any]]:
         """Yield phrases and expressions with one more coefficient, from the root down."""
         if not expression.is_Add:
-            yield lambda: self.whole(expression), free * expression
+            yield partial(self.whole, expression), free * expression
         yield from self.inside(expression, free, lambda new: new, True)
 
     def inside(
@@ -497,14 +499,13 @@ class _Words:
                 continue
             scaled = with_argument(place)(free * argument)
             if e.is_Add:
-                yield lambda a=argument: self.term(e, a, is_root), scaled
+                yield partial(self.term, e, argument, is_root), scaled
             elif e.is_Pow and self.varies(e.exp):
-                yield lambda: self.power(e), scaled
+                yield partial(self.power, e), scaled
             elif e.is_Function and not isinstance(e, sympy.Abs):
-                name = functions[e.func]
-                yield lambda a=argument, n=name: self.function(n, a), scaled
+                yield partial(self.function, functions[e.func], argument), scaled
         if is_root and e.is_Add:
-            yield lambda: self.whole(e), free * e
+            yield partial(self.whole, e), free * e
         for place, argument in enumerate(e.args):
             yield from self.inside(argument, free, with_argument(place), False)
 

@@ -526,7 +526,9 @@ def _count_laws(operators: tuple[str, ...], n_variables: int, most: int) -> LawC
     unary = [name for name in operators if OPERATORS[name].arity == 1]
     binary = [name for name in operators if OPERATORS[name].arity == 2]
     while True:
-        combinations = [(name, (a,)) for name in unary for a in levels[-1]]
+        combinations: list[tuple[str, tuple[Any, ...]]] = [
+            (name, (a,)) for name in unary for a in levels[-1]
+        ]
         pairs = range(1, len(levels))
         combinations += [
             (name, (a, b))

@@ -111,7 +111,8 @@ def read_units(units: Mapping[str, str], columns: Sequence[str], target: str) ->
             f'No unit for {missing[0]!r}. Write "1" for a pure number, "?" if it is not known.'
         )
     dimensions: list[dict[str, float]] = []
-    log_factors, in_degrees = [], {}
+    log_factors: list[float] = []
+    in_degrees: dict[str, list[int]] = {}
     for place, name in enumerate(names):
         text = units[name]
         if isinstance(text, str) and text.strip() == UNKNOWN:
@@ -259,8 +260,8 @@ def _changes_of_parameters(program: Program, units: Units, signs: Signs | None) 
     found = []
     for k in range(len(theta)):
         right = units.changes[:, d, None] * values[k]
-        right = right - units.changes[:, :d] @ (X.T * slopes[k])
-        matrix = np.vstack([chi[k], right])
+        right = right - units.changes[:, :d] @ (X.T * slopes[0, k])
+        matrix = np.vstack([chi[0, k], right])
         usable = np.all(np.isfinite(matrix), axis=0) & (np.max(np.abs(matrix), axis=0) > 0.0)
         if np.count_nonzero(usable) < p + 2:
             continue

@@ -59,6 +59,13 @@ LAWS = [
     # redundant parameters
     ("c0*c1*x + c2 - c3", "x", 0, 0),
     ("c0 + c1 + x", "x", 1, 0),
+    # derivatives of which only rounding errors are left
+    ("(x + x/y)/x", "xy", 0, 2),
+    ("x/(c0*(x/c0 - x))", "x", 0, 0),
+    ("(c0*x - x)/(2*c0*x - x)", "x", 0, 0),
+    # powers so small that floats lose digits
+    ("c0*(c1 - c1*x)**(-c1**2*x)", "x", 0, 1),
+    ("(c0**c0 - c0)/(x + c0**c0 - c0)", "x", 0, 1),
 ]
 
 
@@ -214,7 +221,7 @@ def test_derivatives_by_variables_are_those_of_differences():
         down[:, j] -= step
         difference = (evaluate(law, theta, up) - evaluate(law, theta, down)) / (2.0 * step)
         # Differences are off by step**2/6 times third derivatives, of some hundreds here.
-        np.testing.assert_allclose(slopes[:, j], difference, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(slopes[0, :, j], difference, rtol=1e-6, atol=1e-6)
 
 
 def test_counting_is_fast_enough_for_every_candidate():
@@ -227,6 +234,7 @@ def test_counting_is_fast_enough_for_every_candidate():
     assert (time.process_time() - start) / 200 < 250e-6
 
 
+@pytest.mark.slow
 def test_an_added_operator_is_counted_like_the_others(with_softplus):
     assert counted("c0*softplus(x)", "x") == Coincidences(0, 1)
     assert counted("c0*softplus(c1*x)", "x") == Coincidences()
