@@ -162,7 +162,7 @@ def screen(
     >>> laws = Batch.of([Equation(text, ["H"]).program for text in ("c0*sqrt(H)", "c0*H")])
     >>> found = screen(laws, data, Settings(), 0)
     >>> found.theta[0].round(2), found.rank, found.log_q.round(2)
-    (array([47.09]), array([1, 1]), array([-13.13, -19.65]))
+    (array([47.09]), array([1, 1]), array([-13.13, -19.08]))
     """
     n_laws, n = len(batch.nodes), len(data.y)
     p = max(1, int(batch.n_parameters.max(initial=0)))
