@@ -30,6 +30,7 @@ FIRST_DAMPING = 1e-2
 LARGEST_DAMPING = 1e12
 # Share of the squared error below which a promised gain is lost in the rounding of the sum.
 ROUNDING = 1e-15
+TO_NORMAL = math.sqrt(3.0) / math.pi  # from a logistic variable to one of deviation 1
 UNWANTED = 1e30  # added to the error where the rules are broken
 
 
@@ -124,7 +125,8 @@ class Plan(NamedTuple):
     n_more
         Steps that each of these may take.
     spread
-        Standard deviation of the logarithm of a random point, around its natural scale.
+        Standard deviation of the logarithm of a random point, around its natural scale; logistic,
+        so that some are far out.
     affine_tolerance, curved_tolerance
         Share of its length that a column of the Jacobian must add to the others.
     n_around
@@ -507,14 +509,28 @@ def _generic_rank(evaluate, nodes, literals, theta, X, n, unit, plan, work):  # 
 
 @njit(error_model="numpy", nogil=True, inline="always")
 def _look_around(evaluate, nodes, literals, p, X, y, unit, plan, work):  # type: ignore[no-untyped-def]
-    """Put the best of the random points first, those before all others that the rules allow."""
-    n_found = 0
-    for _ in range(plan.n_points):
-        trial = work.points[TRIAL]
+    """Put the best of the random points first, those before all others that the rules allow.
+
+    A Kronecker sequence with a random shift, so that no part of the range is left out by chance.
+    """
+    n_found, q, ratio = 0, 0, 2.0
+    for k in range(p):
+        if not work.flags[IS_AFFINE][k]:
+            work.vectors[RIGHT][q] = _uniform(work.state)
+            q += 1
+    for _ in range(32):  # the root of ratio**(q + 1) = ratio + 1
+        ratio = (1.0 + ratio) ** (1.0 / (q + 1))
+    for point in range(plan.n_points):
+        trial, share, i = work.points[TRIAL], 1.0, 0
         for k in range(p):
             if not work.flags[IS_AFFINE][k]:
-                size = work.vectors[SCALES][k] * np.exp(plan.spread * _normal(work.state))
-                trial[0, k] = size if _uniform(work.state) < 0.5 else -size
+                share /= ratio
+                place = 2.0 * ((work.vectors[RIGHT][i] + point * share) % 1.0)
+                sign = 1.0 if place < 1.0 else -1.0
+                place = min(max(place % 1.0, 1e-9), 1.0 - 1e-9)
+                size = np.exp(plan.spread * TO_NORMAL * np.log(place / (1.0 - place)))
+                trial[0, k] = sign * work.vectors[SCALES][k] * size
+                i += 1
         error, allowed = _settle(
             evaluate, nodes, literals, trial, p, X, y, unit, plan.affine_tolerance, work
         )
