@@ -6,7 +6,7 @@ its numbers depend on nothing but itself: not on its place in the batch.
 
 References
 ----------
-Kaufman (1975), doi:10.1007/BF01932995; Dennis, Gay and Welsch (1981), doi:10.1145/355958.355965.
+Kaufman (1975), doi:10.1007/BF01932995.
 """
 
 import math
@@ -238,8 +238,16 @@ def _settle(evaluate, nodes, literals, theta, p, X, y, unit, tolerance, work):  
             work.integers[PLACE][k] = n_affine
             n_affine += 1
     evaluate(
-        nodes, literals, theta, X, n, table, adjoint,
-        work.masks[ACTIVE][:n_nodes], work.masks[BY_AFFINE][:n_nodes], n_affine > 0,
+        nodes,
+        literals,
+        theta,
+        X,
+        n,
+        table,
+        adjoint,
+        work.masks[ACTIVE][:n_nodes],
+        work.masks[BY_AFFINE][:n_nodes],
+        n_affine > 0,
     )
     allowed = structure.obeys(work.sets[WATCHED], table, n)
     for i in range(n):
@@ -248,7 +256,12 @@ def _settle(evaluate, nodes, literals, theta, p, X, y, unit, tolerance, work):  
         error = _dot(residual, residual, n)
         return (error if error < np.inf else np.inf), allowed
     _collect(nodes, adjoint, work.flags[IS_AFFINE], work.integers[PLACE], n, unit, basis[:n_affine])
-    upper, kept, exponent, step = work.squares[UPPER], work.flags[KEPT], work.integers[NEW_EXPONENT], work.vectors[STEP]
+    upper, kept, exponent, step = (
+        work.squares[UPPER],
+        work.flags[KEPT],
+        work.integers[NEW_EXPONENT],
+        work.vectors[STEP],
+    )
     for k in range(n_affine):
         row = basis[k]
         length, exponent[k] = _measure(row, n)
@@ -281,7 +294,9 @@ def _settle(evaluate, nodes, literals, theta, p, X, y, unit, tolerance, work):  
             step[k] = 0.0
     for k in range(p):
         if work.flags[IS_AFFINE][k]:
-            theta[0, k] = math.ldexp(step[work.integers[PLACE][k]], -exponent[work.integers[PLACE][k]])
+            theta[0, k] = math.ldexp(
+                step[work.integers[PLACE][k]], -exponent[work.integers[PLACE][k]]
+            )
             if not np.isfinite(theta[0, k]):
                 return np.inf, False
     error = _dot(residual, residual, n)
@@ -304,8 +319,16 @@ def _derive(evaluate, nodes, literals, theta, p, X, y, unit, tolerance, work):  
             work.integers[PLACE][k] = q
             q += 1
     evaluate(
-        nodes, literals, theta, X, n, table, adjoint,
-        work.masks[BY_AFFINE][:n_nodes], work.masks[BY_CURVED][:n_nodes], True,
+        nodes,
+        literals,
+        theta,
+        X,
+        n,
+        table,
+        adjoint,
+        work.masks[BY_AFFINE][:n_nodes],
+        work.masks[BY_CURVED][:n_nodes],
+        True,
     )
     _collect(nodes, adjoint, work.flags[IS_CURVED], work.integers[PLACE], n, unit, columns[:q])
     for k in range(q):
@@ -321,7 +344,9 @@ def _derive(evaluate, nodes, literals, theta, p, X, y, unit, tolerance, work):  
         work.vectors[NEW_LENGTH][k] = length
         work.vectors[NEW_RIGHT][k] = _dot(row, work.residual, n) / length
         for j in range(k + 1):
-            work.squares[NEW_GRAM][k, j] = _dot(row, columns[j], n) / (length * work.vectors[NEW_LENGTH][j])
+            work.squares[NEW_GRAM][k, j] = _dot(row, columns[j], n) / (
+                length * work.vectors[NEW_LENGTH][j]
+            )
     return True
 
 
@@ -356,7 +381,10 @@ def _solve(gram, right, damping, q, root, step):  # type: ignore[no-untyped-def]
 def _adopt(work, q):  # type: ignore[no-untyped-def]
     """Take over the normal equations of a trial."""
     for i in range(q):
-        work.vectors[RIGHT][i], work.vectors[LENGTH][i] = work.vectors[NEW_RIGHT][i], work.vectors[NEW_LENGTH][i]
+        work.vectors[RIGHT][i], work.vectors[LENGTH][i] = (
+            work.vectors[NEW_RIGHT][i],
+            work.vectors[NEW_LENGTH][i],
+        )
         work.integers[EXPONENT][i] = work.integers[NEW_EXPONENT][i]
         for j in range(i + 1):
             work.squares[GRAM][i, j] = work.squares[NEW_GRAM][i, j]
@@ -367,8 +395,8 @@ def _go_down(evaluate, nodes, literals, start, X, y, unit, plan, n_steps, work):
     """Take Levenberg-Marquardt steps from a start, of shape (p,), which is replaced by the end.
 
     Once the rules allow a place, steps beyond them are refused like steps uphill. Returns the sum
-    of squares, infinite where the start is not finite, whether the rules allow the end, whether
-    it is a minimum, and the number of evaluations.
+    of squares, infinite where the start is not finite, whether the rules allow the end, and the
+    number of evaluations.
     """
     p = len(start)
     now, trial = work.points[NOW], work.points[TRIAL]
@@ -377,27 +405,39 @@ def _go_down(evaluate, nodes, literals, start, X, y, unit, plan, n_steps, work):
         now[0, k] = start[k]
         if not work.flags[IS_AFFINE][k]:
             q += 1
-    error, allowed = _settle(evaluate, nodes, literals, now, p, X, y, unit, plan.affine_tolerance, work)
+    error, allowed = _settle(
+        evaluate, nodes, literals, now, p, X, y, unit, plan.affine_tolerance, work
+    )
     if not error < np.inf:
-        return np.inf, False, False, 1
+        return np.inf, False, 1
     if not _derive(evaluate, nodes, literals, now, p, X, y, unit, plan.curved_tolerance, work):
-        return np.inf, False, False, 2
+        return np.inf, False, 2
     _adopt(work, q)
-    damping, growth, is_minimum, n_evaluations = FIRST_DAMPING, 2.0, False, 2
+    damping, growth, n_evaluations = FIRST_DAMPING, 2.0, 2
     for _ in range(n_steps):
-        while not _solve(work.squares[GRAM], work.vectors[RIGHT], damping, q, work.squares[ROOT], work.vectors[STEP]):
+        while not _solve(
+            work.squares[GRAM],
+            work.vectors[RIGHT],
+            damping,
+            q,
+            work.squares[ROOT],
+            work.vectors[STEP],
+        ):
             damping *= 10.0
         promised = 0.0
         for k in range(q):
-            promised += work.vectors[STEP][k] * (work.vectors[RIGHT][k] + damping * work.vectors[STEP][k])
+            promised += work.vectors[STEP][k] * (
+                work.vectors[RIGHT][k] + damping * work.vectors[STEP][k]
+            )
         if not promised > ROUNDING * error:
-            is_minimum = damping <= 1.0
             break
         for k in range(p):
             trial[0, k] = now[0, k]
             if not work.flags[IS_AFFINE][k]:
                 i = work.integers[PLACE][k]
-                move = math.ldexp(work.vectors[STEP][i] / work.vectors[LENGTH][i], -work.integers[EXPONENT][i])
+                move = math.ldexp(
+                    work.vectors[STEP][i] / work.vectors[LENGTH][i], -work.integers[EXPONENT][i]
+                )
                 trial[0, k] += move
         # The places in `work` are of the curved parameters until `_settle` fills in the others.
         new_error, new_allowed = _settle(
@@ -407,7 +447,9 @@ def _go_down(evaluate, nodes, literals, start, X, y, unit, plan, n_steps, work):
         better = new_error < error and (new_allowed or not allowed)
         if better:
             n_evaluations += 1
-            better = _derive(evaluate, nodes, literals, trial, p, X, y, unit, plan.curved_tolerance, work)
+            better = _derive(
+                evaluate, nodes, literals, trial, p, X, y, unit, plan.curved_tolerance, work
+            )
         if better:
             share = (error - new_error) / promised
             _adopt(work, q)
@@ -416,8 +458,7 @@ def _go_down(evaluate, nodes, literals, start, X, y, unit, plan, n_steps, work):
             damping *= max(1.0 / 9.0, 1.0 - (2.0 * share - 1.0) ** 3) if share < 1.0 else 1.0 / 9.0
             growth = 2.0
         else:
-            if promised < 1e3 * ROUNDING * error and damping <= 1.0:
-                is_minimum = True
+            if promised < 1e3 * ROUNDING * error and damping <= 1.0:  # refused by rounding alone
                 break
             damping *= growth
             growth *= 2.0
@@ -425,7 +466,7 @@ def _go_down(evaluate, nodes, literals, start, X, y, unit, plan, n_steps, work):
                 break
     for k in range(p):
         start[k] = now[0, k]
-    return error, allowed, is_minimum, n_evaluations
+    return error, allowed, n_evaluations
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
@@ -437,8 +478,16 @@ def _rank(evaluate, nodes, literals, theta, p, X, n, unit, plan, work):  # type:
     n_nodes = len(nodes)
     table, adjoint, columns = work.table[:n_nodes], work.adjoint[:n_nodes], work.rows[COLUMNS]
     evaluate(
-        nodes, literals, theta, X, n, table, adjoint,
-        work.masks[ACTIVE][:n_nodes], work.masks[ACTIVE][:n_nodes], True,
+        nodes,
+        literals,
+        theta,
+        X,
+        n,
+        table,
+        adjoint,
+        work.masks[ACTIVE][:n_nodes],
+        work.masks[ACTIVE][:n_nodes],
+        True,
     )
     for k in range(p):
         work.integers[PLACE][k] = k
@@ -569,7 +618,7 @@ def _fit(evaluate, nodes, literals, X, y, unit, plan, work, best):  # type: igno
                 break
         reached = work.errors[first]
         theta = work.starts[first, :p]
-        error, allowed, is_minimum, n = _go_down(
+        error, allowed, n = _go_down(
             evaluate, nodes, literals, theta, X, y, unit, plan, n_steps, work
         )
         n_evaluations += n
@@ -588,8 +637,25 @@ def _fit(evaluate, nodes, literals, X, y, unit, plan, work, best):  # type: igno
 
 @njit(error_model="numpy", nogil=True, cache=True)
 def _screen(  # type: ignore[no-untyped-def]
-    evaluate, nodes, lengths, literals, n_parameters, keys, seed, X, y, unit, probes, plan, work,
-    theta, sse, rank, curves, outcome, n_evaluations,
+    evaluate,
+    nodes,
+    lengths,
+    literals,
+    n_parameters,
+    keys,
+    seed,
+    X,
+    y,
+    unit,
+    probes,
+    plan,
+    work,
+    theta,
+    sse,
+    rank,
+    curves,
+    outcome,
+    n_evaluations,
 ):
     """Fit all equations of a batch; return the fingerprint of the operators.
 
@@ -606,7 +672,14 @@ def _screen(  # type: ignore[no-untyped-def]
         theta[law, :] = 0.0
         curves[law, :] = np.nan
         sse[law], rank[law], outcome[law], n_evaluations[law] = np.inf, 0, NEVER_FINITE, 1
-        structure.find_affine(table, p, work.sets[ONCE], work.sets[MORE], work.integers[PARTNERS], work.flags[IS_AFFINE])
+        structure.find_affine(
+            table,
+            p,
+            work.sets[ONCE],
+            work.sets[MORE],
+            work.integers[PARTNERS],
+            work.flags[IS_AFFINE],
+        )
         n_affine = 0
         for k in range(p):
             work.flags[IS_CURVED][k] = not work.flags[IS_AFFINE][k]
@@ -628,7 +701,14 @@ def _screen(  # type: ignore[no-untyped-def]
         work.vectors[SCALES][:p] = 1.0
         if n_affine < p or n < p:
             structure.find_scales(
-                table, work.masks[ACTIVE], values, n, size, work.sizes[SIZES], work.sizes[WANTED], work.vectors[SCALES]
+                table,
+                work.masks[ACTIVE],
+                values,
+                n,
+                size,
+                work.sizes[SIZES],
+                work.sizes[WANTED],
+                work.vectors[SCALES],
             )
         work.state[0] = _mixed(_mixed(keys[law]) + seed)
         allowed = True
@@ -709,9 +789,8 @@ def _evaluator() -> Any:
     with ONE_AT_A_TIME:
         wanted = table_fingerprint()
         if wanted not in _evaluators:
-            nothing = np.zeros((1, 3), dtype=np.int32), np.zeros(1), np.zeros((1, 1)), np.zeros(1)
-            nodes, literals, matrix = nothing[:3]
-            flags = np.zeros(1, dtype=np.bool_)
+            nodes, literals = np.zeros((1, 3), dtype=np.int32), np.zeros(1)
+            matrix, flags = np.zeros((1, 1)), np.zeros(1, dtype=np.bool_)
             kernels.run_compiled("_sweep", nodes, literals, matrix, matrix, 0, matrix, flags)
             make = cfunc(_SIGNATURE, error_model="numpy", cache=wanted == BUILT_IN)
             made = make(_evaluate)

@@ -101,7 +101,9 @@ def test_values_out_of_range_are_failures_and_not_numbers():
 
 
 def test_keys_know_the_value_of_a_literal_and_not_its_place():
-    programs = [Equation(text, ["x"]).program for text in ("c0*x + 2.5", "c0*x + 3.5", "c0*x + 2.5")]
+    programs = [
+        Equation(text, ["x"]).program for text in ("c0*x + 2.5", "c0*x + 3.5", "c0*x + 2.5")
+    ]
     batch = Batch.of(programs)
     moved = np.column_stack([np.full(3, 7.0), batch.literals])
     nodes = batch.nodes.copy()

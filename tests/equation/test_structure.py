@@ -62,7 +62,8 @@ def test_affine_parameters_are_those_of_the_program(programs):
 
 
 @pytest.mark.parametrize(
-    "text", ["c0*(c1 + c2*x)", "c0*c1", "c0/(c1 + x)", "c0*exp(c1*x) + c2", "c0*x**c1", "c0**2 + c1"]
+    "text",
+    ["c0*(c1 + c2*x)", "c0*c1", "c0/(c1 + x)", "c0*exp(c1*x) + c2", "c0*x**c1", "c0**2 + c1"],
 )
 def test_affine_parameters_of_known_laws(text):
     program = Equation(text, ["x"]).program

@@ -188,7 +188,9 @@ def test_many_laws_are_found_again_after_the_memory_has_grown(programs, data):
     found = screen(batch, data, Settings(), 0)
     first = known.add(found)
     n_laws = known.n_laws
-    again = [known.add(screen(batch.take(slice(k, k + 7)), data, Settings(), 0)) for k in (0, 7, 14)]
+    again = [
+        known.add(screen(batch.take(slice(k, k + 7)), data, Settings(), 0)) for k in (0, 7, 14)
+    ]
     mergeable = (found.outcome == FITTED) & (found.rank < len(data.y))
     assert np.array_equal(np.concatenate(again)[mergeable[:21]], first[:21][mergeable[:21]])
     assert known.n_laws == n_laws
