@@ -91,9 +91,12 @@ class Batch:
 
     def take(self, which: Integers | slice) -> "Batch":
         """Choose some of the laws."""
-        parts = (self.nodes, self.lengths, self.literals, self.n_parameters)
-        nodes, lengths, literals, n_parameters = (np.ascontiguousarray(a[which]) for a in parts)
-        return Batch(nodes, lengths, literals, n_parameters)
+        return Batch(
+            np.ascontiguousarray(self.nodes[which]),
+            np.ascontiguousarray(self.lengths[which]),
+            np.ascontiguousarray(self.literals[which]),
+            np.ascontiguousarray(self.n_parameters[which]),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +185,8 @@ def screen(
         keys,
         np.uint64(random_seed),
         # Compiled for arrays that may be written to, whatever came in.
-        np.require(data.X, requirements="CW"),
-        np.require(data.y, requirements="CW"),
+        np.require(data.X, requirements=["C", "W"]),
+        np.require(data.y, requirements=["C", "W"]),
         1.0 / deviation,
         probe_points(data.X),
         plan,
