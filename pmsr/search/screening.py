@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 N_PROBES = 32  # places between the rows at which curves are compared
-# Chosen among some two dozen on the laws of benchmarks/screening.py: fewer starts miss minima, fewer
+# Chosen among two dozen on the laws of benchmarks/screening.py: fewer starts miss minima, fewer
 # steps leave slow valleys before their end. Its 97 % is therefore not from laws held back.
 DEFAULT_PLAN = Plan(
     n_points=48,
