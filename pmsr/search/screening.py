@@ -1,0 +1,417 @@
+r"""Screening: thousands of laws a second fitted in compiled code, and told apart by their curves.
+
+A law that was screened has a squared error, a rank and the log q that a linear law with these
+would have, within some tenths of a nat of the truth; whether it deserves to be weighed, others
+decide. No algebra and no Python for each law.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pmsr.data import Data
+from pmsr.equation.descent import FITTED, Plan, law_keys, make_work, run_screen
+from pmsr.equation.program import Program
+from pmsr.equation.structure import MAX_PARAMETERS
+from pmsr.evidence.multistart import CURVED_TOLERANCE, N_AROUND, RANK_TOLERANCE, SPREAD
+from pmsr.evidence.surface import SAME_CURVE
+from pmsr.settings import Settings
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+N_PROBES = 32  # places between the rows at which curves are compared
+# Chosen among two dozen on the laws of benchmarks/screening.py: fewer starts miss minima, fewer
+# steps leave slow valleys before their end. Its 97 % is therefore not from laws held back.
+DEFAULT_PLAN = Plan(
+    n_points=48,
+    n_starts=8,
+    n_steps=30,
+    n_finishers=2,
+    n_more=600,
+    spread=SPREAD,
+    affine_tolerance=RANK_TOLERANCE,
+    curved_tolerance=CURVED_TOLERANCE,
+    n_around=N_AROUND,
+)
+NEGLIGIBLE = 50.0  # nats below its maximum at which the integral over log sigma ends
+N_SIMPSON = 64  # intervals on either side of the maximum
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Programs side by side, padded: what folding hands over and screening takes.
+
+    Parameters
+    ----------
+    nodes
+        As in `Program`, of shape (n_laws, most nodes, 3).
+    lengths
+        Number of nodes of each, of shape (n_laws,).
+    literals
+        Of shape (n_laws, most literals).
+    n_parameters
+        Of shape (n_laws,).
+
+    Examples
+    --------
+    >>> from pmsr.equation.expression import Equation
+    >>> Batch.of([Equation("c0*x", ["x"]).program, Equation("x**2", ["x"]).program]).lengths
+    array([3, 2])
+    """
+
+    nodes: NDArray[np.int32]
+    lengths: Integers
+    literals: Floats
+    n_parameters: Integers
+
+    def __post_init__(self) -> None:
+        most = int(self.n_parameters.max(initial=0))
+        if most > MAX_PARAMETERS:
+            raise ValueError(
+                f"Laws of at most {MAX_PARAMETERS} parameters can be screened, got {most}. "
+                "Limit max_parameters."
+            )
+
+    @classmethod
+    def of(cls, programs: Sequence[Program]) -> "Batch":
+        """Put programs side by side."""
+        lengths = np.array([len(one.nodes) for one in programs], dtype=np.int64)
+        n_literals = max((len(one.literals) for one in programs), default=0)
+        nodes = np.zeros((len(programs), lengths.max(initial=1), 3), dtype=np.int32)
+        literals = np.zeros((len(programs), max(1, n_literals)))
+        for k, one in enumerate(programs):
+            nodes[k, : len(one.nodes)] = one.nodes
+            literals[k, : len(one.literals)] = one.literals
+        n_parameters = np.array([one.n_parameters for one in programs], dtype=np.int64)
+        return cls(nodes, lengths, literals, n_parameters)
+
+    def take(self, which: Integers | slice) -> "Batch":
+        """Choose some of the laws."""
+        return Batch(
+            np.ascontiguousarray(self.nodes[which]),
+            np.ascontiguousarray(self.lengths[which]),
+            np.ascontiguousarray(self.literals[which]),
+            np.ascontiguousarray(self.n_parameters[which]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Screened:
+    """What screening found, one row a law.
+
+    Parameters
+    ----------
+    sse
+        Least sum of squared errors among minima that the rules of the surface allow: no pole
+        between rows, no alias. Infinite if there is none.
+    rank
+        How many parameters the data determine, at generic places of the law.
+    theta
+        The parameters there, of shape (n_laws, most parameters).
+    log_q
+        Log q of a linear law with this rank and error; -inf if it cannot be fitted.
+    curves
+        Predictions at the rows and at the probes, of shape (n_laws, N + 32); NaN where the law is
+        not a number.
+    outcome
+        ``FITTED``, ``NEVER_FINITE`` or ``FORBIDDEN`` of `pmsr.equation.descent`.
+    n_evaluations
+        How often the law was computed.
+    """
+
+    sse: Floats
+    rank: Integers
+    theta: Floats
+    log_q: Floats
+    curves: Floats
+    outcome: Integers
+    n_evaluations: Integers
+
+
+def screen(
+    batch: Batch,
+    data: Data,
+    settings: Settings,
+    random_seed: int,
+    *,
+    keys: NDArray[np.uint64] | None = None,
+    plan: Plan = DEFAULT_PLAN,
+) -> Screened:
+    """Fit a batch of laws.
+
+    Parameters
+    ----------
+    batch
+        The laws; some may have no parameters.
+    data, settings
+        The rows, and what log q depends on: gamma and the prior of sigma.
+    random_seed
+        Seed of the run. Together with its key it decides a law's starts, so that the result
+        depends neither on the order of a batch nor on how laws are shared out.
+    keys
+        Of shape (n_laws,); by default digests of the integer tables.
+    plan
+        How hard to try.
+
+    Examples
+    --------
+    >>> from pmsr.data import load_galileo, make_data
+    >>> from pmsr.equation.expression import Equation
+    >>> data = make_data(*load_galileo("shelf"))
+    >>> laws = Batch.of([Equation(text, ["H"]).program for text in ("c0*sqrt(H)", "c0*H")])
+    >>> found = screen(laws, data, Settings(), 0)
+    >>> found.theta[0].round(2), found.rank, found.log_q.round(2)
+    (array([47.09]), array([1, 1]), array([-13.13, -19.08]))
+    """
+    n_laws, n = len(batch.nodes), len(data.y)
+    p = max(1, int(batch.n_parameters.max(initial=0)))
+    if keys is None:
+        keys = np.empty(n_laws, dtype=np.uint64)
+        law_keys(batch.nodes, batch.lengths, batch.literals, batch.n_parameters, keys)
+    work = make_work(batch.nodes.shape[1], max(n, N_PROBES), p, plan.n_starts)
+    deviation = float(np.std(data.y))
+    squares, theta = np.empty(n_laws), np.empty((n_laws, p))
+    curves = np.empty((n_laws, n + N_PROBES))
+    rank, outcome, n_evaluations = (np.empty(n_laws, dtype=np.int64) for _ in range(3))
+    run_screen(
+        batch.nodes,
+        batch.lengths,
+        batch.literals,
+        batch.n_parameters,
+        keys,
+        np.uint64(random_seed),
+        # Compiled for arrays that may be written to, whatever came in.
+        np.require(data.X, requirements=["C", "W"]),
+        np.require(data.y, requirements=["C", "W"]),
+        1.0 / deviation,
+        probe_points(data.X),
+        plan,
+        work,
+        theta,
+        squares,
+        rank,
+        curves,
+        outcome,
+        n_evaluations,
+    )
+    log_q = linear_log_qs(rank, squares, batch.n_parameters, data, settings)
+    return Screened(squares * deviation**2, rank, theta, log_q, curves, outcome, n_evaluations)
+
+
+def probe_points(X: Floats) -> Floats:
+    """Return 32 places in the range of the data, well spread, the same for all laws.
+
+    A Kronecker sequence with the generalised golden ratio.
+
+    Examples
+    --------
+    >>> probe_points(np.array([[0.0], [1.0]]))[:3, 0].round(3)
+    array([0.118, 0.736, 0.354])
+    """
+    d = X.shape[1]
+    ratio = 2.0
+    for _ in range(64):  # the root of ratio**(d + 1) = ratio + 1
+        ratio = (1.0 + ratio) ** (1.0 / (d + 1))
+    shares = (0.5 + np.outer(np.arange(1, N_PROBES + 1), ratio ** -np.arange(1.0, d + 1))) % 1.0
+    low, high = X.min(axis=0), X.max(axis=0)
+    return np.ascontiguousarray(low * (1.0 - shares) + high * shares)
+
+
+def linear_log_qs(
+    rank: Integers, squares: Floats, n_parameters: Integers, data: Data, settings: Settings
+) -> Floats:
+    """Return `evidence.linear_log_q` for many laws, from ranks and squared errors.
+
+    Parameters
+    ----------
+    rank, n_parameters
+        Of each law; gamma may depend on the number of parameters.
+    squares
+        Sums of squared errors in units of the target's variance.
+    data, settings
+        The rows, and gamma and the prior of sigma.
+    """
+    n, deviation = len(data.y), float(np.std(data.y))
+    most = int(n_parameters.max(initial=0))
+    gammas = np.array([settings.resolve_gamma(n, p) for p in range(most + 1)])[n_parameters]
+    low, high = np.log(settings.sigma_bounds(data.y)) - np.log(deviation)
+    log_q = np.empty(len(squares))
+    _log_qs(rank, squares, gammas, n, settings.sigma_power, low, high, log_q)
+    # Sigma in units of the deviation, and the density of y with it.
+    return log_q - (1.0 - gammas) * n * (0.5 * np.log(2.0 * np.pi) + np.log(deviation))
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _log_qs(rank, squares, gammas, n, power, low, high, log_q):  # type: ignore[no-untyped-def]
+    for law in range(len(squares)):
+        gamma, log_q[law] = gammas[law], -np.inf
+        if squares[law] < np.inf:
+            a, b = rank[law] + 1 - power, 0.5 * squares[law]
+            log_q[law] = (
+                _log_integral(a - n, b, low, high)
+                - _log_integral(a - gamma * n, gamma * b, low, high)
+                + 0.5 * rank[law] * np.log(gamma)
+            )
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _log_integral(a, b, low, high):  # type: ignore[no-untyped-def]
+    """Integrate exp(a u - b exp(-2 u)) like `evidence.log_sigma_integral`, some times faster."""
+    mode = low if a < 0.0 else high
+    if a < 0.0 < b:
+        mode = min(max(0.5 * np.log(2.0 * b / -a), low), high)
+    top = a * mode - b * np.exp(-2.0 * mode)
+    total = 0.0
+    for side in range(2):
+        end = high if side else low
+        for _ in range(60):  # halve while the far half is negligible
+            middle = 0.5 * (mode + end)
+            if not a * middle - b * np.exp(-2.0 * middle) < top - NEGLIGIBLE:
+                break
+            end = middle
+        width = abs(end - mode) / N_SIMPSON
+        part = 0.0
+        for i in range(N_SIMPSON + 1):
+            u = mode + (end - mode) * i / N_SIMPSON
+            weight = 1.0 if i in (0, N_SIMPSON) else (4.0 if i % 2 else 2.0)
+            part += weight * np.exp(a * u - b * np.exp(-2.0 * u) - top)
+        total += part * width / 3.0
+    return top + np.log(total)
+
+
+class KnownLaws:
+    """Laws by their curves: equal rank, and best fits that agree at the rows and at the probes.
+
+    "Agree" is within 1e-6 standard deviations of the target. A digest, a weighted mean of the
+    curve in steps of twice that, only finds candidates for the comparison: curves that agree share
+    a step or are in neighbouring ones. Laws with as many identifiable parameters as rows fit
+    everything and are never taken for one another.
+
+    Parameters
+    ----------
+    data
+        The rows.
+    """
+
+    def __init__(self, data: Data) -> None:
+        self.n_rows = len(data.y)
+        self.tolerance = SAME_CURVE * float(np.std(data.y))
+        n = self.n_rows + N_PROBES
+        # Of one sign, so that the mean of differences is no larger than the largest of them; no
+        # two alike, so that a permutation of the rows is another law.
+        weights = 0.5 + np.arange(1, n + 1) * 0.5 * (np.sqrt(5.0) - 1.0) % 1.0
+        self._weights = weights / weights.sum()
+        self._curves = np.empty((0, n))
+        self._ranks, self._steps = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        self._following = np.empty(0, dtype=np.int64)
+        self._heads = np.full(1, -1, dtype=np.int64)
+        self.n_laws = 0
+
+    def add(self, screened: Screened) -> Integers:
+        """Take in a batch, in its order; return for each the number of its law.
+
+        Laws are numbered as they come: a number from the former ``n_laws`` on, seen for the first
+        time, is a new law, another one a spelling of a law that is known. -1 is none at all: it
+        could not be fitted.
+        """
+        laws = np.empty(len(screened.sse), dtype=np.int64)
+        self._make_room(self.n_laws + len(laws))
+        self.n_laws = int(
+            _sort_in(
+                screened.curves,
+                screened.rank,
+                screened.outcome,
+                self.tolerance,
+                self._weights,
+                self.n_rows,
+                self._curves,
+                self._ranks,
+                self._steps,
+                self._following,
+                self._heads,
+                self.n_laws,
+                laws,
+            )
+        )
+        return laws
+
+    def _make_room(self, n_laws: int) -> None:
+        """Double the memory if so many laws do not fit, and sort them into a larger index."""
+        if n_laws <= len(self._ranks):
+            return
+        room = 1 << int(n_laws).bit_length()
+        more = room - len(self._ranks)
+        self._curves = np.concatenate([self._curves, np.empty((more, self._curves.shape[1]))])
+        none = np.zeros(more, dtype=np.int64)
+        self._ranks = np.concatenate([self._ranks, none])
+        self._steps = np.concatenate([self._steps, none])
+        self._following = np.full(room, -1, dtype=np.int64)
+        self._heads = np.full(2 * room, -1, dtype=np.int64)
+        _index(self._ranks, self._steps, self._following, self._heads, self.n_laws)
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _slot(rank, step, n_slots):  # type: ignore[no-untyped-def]
+    """Scatter the digest over a power of two."""
+    mixed = np.uint64(step) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(rank)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(n_slots - 1))
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _index(ranks, steps, following, heads, n_laws):  # type: ignore[no-untyped-def]
+    for law in range(n_laws):
+        slot = _slot(ranks[law], steps[law], len(heads))
+        following[law] = heads[slot]
+        heads[slot] = law
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _sort_in(  # type: ignore[no-untyped-def]
+    new_curves, new_ranks, outcome, tolerance, weights, n_rows,
+    curves, ranks, steps, following, heads, n_laws, laws,
+):  # fmt: skip
+    """Fill laws, put new ones at the end, and return how many there are then."""
+    for one in range(len(new_curves)):
+        laws[one] = -1
+        if outcome[one] != FITTED:
+            continue
+        curve, rank = new_curves[one], new_ranks[one]
+        mean = 0.0
+        for i in range(curve.size):
+            if np.isfinite(curve[i]):
+                mean += weights[i] * curve[i]
+        # Beyond 2**53 steps, rounding is coarser than a step: all of these are candidates.
+        step = np.int64(min(max(np.floor(mean / (2.0 * tolerance)), -(2.0**53)), 2.0**53))
+        if rank < n_rows:
+            for near in range(step - 1, step + 2):
+                law = heads[_slot(rank, near, len(heads))]
+                while law >= 0:
+                    if ranks[law] == rank and steps[law] == near:
+                        if _agree(curve, curves[law], tolerance):
+                            # The first that came, whatever the order in the index.
+                            laws[one] = law if laws[one] < 0 else min(law, laws[one])
+                    law = following[law]
+        if laws[one] < 0:
+            laws[one] = n_laws
+            curves[n_laws], ranks[n_laws], steps[n_laws] = curve, rank, step
+            slot = _slot(rank, step, len(heads))
+            following[n_laws] = heads[slot]
+            heads[slot] = n_laws
+            n_laws += 1
+    return n_laws
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _agree(first, second, tolerance):  # type: ignore[no-untyped-def]
+    """Tell whether two curves are one, and numbers at the same places."""
+    for i in range(first.size):
+        if np.isfinite(first[i]) != np.isfinite(second[i]):
+            return False
+        if np.isfinite(first[i]) and not abs(first[i] - second[i]) <= tolerance:
+            return False
+    return True

@@ -1,0 +1,215 @@
+import numpy as np
+import pytest
+
+from pmsr.data import load_galileo, make_data
+from pmsr.equation.descent import FITTED
+from pmsr.equation.expression import Equation
+from pmsr.equation.program import Program
+from pmsr.evidence.evidence import constant_log_q, linear_log_q, make_target
+from pmsr.evidence.multistart import FitError, fit
+from pmsr.evidence.surface import Surface
+from pmsr.search.genome import Primitives, random_genome
+from pmsr.search.screening import Batch, KnownLaws, linear_log_qs, probe_points, screen
+from pmsr.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.3, 4.0, (20, 1))
+    return make_data(X, 3.0 * np.exp(-X[:, 0]) + 0.5 + 0.1 * rng.standard_normal(20))
+
+
+@pytest.fixture(scope="module")
+def programs():
+    rng = np.random.default_rng(2)
+    primitives = Primitives(("+", "-", "*", "/", "sqrt", "exp", "sin"), ("x0",), size=12)
+    found = {}
+    while len(found) < 60:
+        try:
+            equation = random_genome(primitives, rng=rng).equation(("x0",))
+            found.setdefault(equation.key, equation.to_canonical().program)
+        except (ValueError, TypeError):
+            continue
+    return list(found.values())
+
+
+def of(*texts):
+    return Batch.of([Equation(text, ["x0"]).program for text in texts])
+
+
+def same_bits(first, second):
+    return all(
+        getattr(first, name).tobytes() == getattr(second, name).tobytes()
+        for name in ("sse", "rank", "log_q", "curves", "outcome")
+    )
+
+
+def test_results_do_not_depend_on_order_or_split(programs, data):
+    batch, settings = Batch.of(programs), Settings()
+    whole = screen(batch, data, settings, 5)
+    order = np.random.default_rng(0).permutation(len(programs))
+    mixed = screen(batch.take(order), data, settings, 5)
+    for name in ("sse", "rank", "theta", "log_q", "curves", "outcome", "n_evaluations"):
+        assert getattr(mixed, name).tobytes() == getattr(whole, name)[order].tobytes()
+    for k in (0, 7, 31):
+        alone = screen(Batch.of([programs[k]]), data, settings, 5)
+        assert alone.sse[0] == whole.sse[k] and alone.log_q[0] == whole.log_q[k]
+        assert alone.curves[0].tobytes() == whole.curves[k].tobytes()
+
+
+def test_another_seed_has_other_starts_and_mostly_the_same_minima(programs, data):
+    first, second = (screen(Batch.of(programs), data, Settings(), seed) for seed in (0, 1))
+    assert not same_bits(first, second)
+    close = np.isclose(first.sse, second.sse, rtol=1e-6) | (first.sse == second.sse)
+    assert close.mean() > 0.9
+
+
+def test_keys_of_the_caller_decide_the_starts(data):
+    batch = of("c0*sin(c1*x0 + c2)", "c0*sin(c1*x0 + c2)")
+    keys = np.array([3, 3], dtype=np.uint64)
+    found = screen(batch, data, Settings(), 0, keys=keys)
+    assert found.theta[0].tobytes() == found.theta[1].tobytes()
+
+
+def test_screening_reaches_the_least_error_of_scipy(programs, data):
+    found = screen(Batch.of(programs), data, Settings(), 0)
+    floor = 1e-24 * np.sum(data.y**2)
+    reached = []
+    for k, program in enumerate(programs):
+        if program.n_parameters == 0:
+            continue
+        try:
+            best = fit(
+                program,
+                data,
+                32,
+                rng=np.random.default_rng(1),
+                generic=True,
+                rule=lambda one: Surface.of(one, data).obeys,
+            )
+        except FitError:
+            continue
+        reached.append(found.sse[k] <= best.minima[0].sse * (1.0 + 1e-6) + floor)
+    assert len(reached) >= 30
+    assert np.mean(reached) >= 0.9  # 95 % of the 300 laws of benchmarks/screening.py
+
+
+@pytest.mark.parametrize("settings", [Settings(), Settings(sigma_prior="log-flat", gamma=0.4)])
+def test_log_q_is_that_of_a_linear_law(settings, data):
+    texts = ("c0 + c1*x0", "c0*exp(c1*x0)", "c0*exp(c1*x0) + c2")
+    found = screen(of(*texts), data, settings, 0)
+    for text, log_q in zip(texts, found.log_q, strict=True):
+        program = Equation(text, ["x0"]).program
+        target = make_target(program, data, settings, rng=np.random.default_rng(0))
+        assert log_q == pytest.approx(linear_log_q(target), abs=1e-4)
+
+
+def test_log_q_is_exact_for_errors_of_any_size(data):
+    constant = screen(of("c0"), data, Settings(), 0)
+    exact = constant_log_q(data.y.tobytes(), Settings())
+    assert constant.log_q[0] == pytest.approx(exact, abs=1e-6)
+    squares = np.array([0.0, 1e-30, 1e-8, 1e4, 1e12, np.inf])
+    one = np.ones(6, dtype=np.int64)
+    log_q = linear_log_qs(one, squares, one, data, Settings())
+    assert np.all(np.diff(log_q) <= 0.0) and np.isfinite(log_q[:5]).all() and log_q[5] == -np.inf
+
+
+def test_log_q_follows_the_units_of_the_target():
+    X, y = load_galileo("shelf")
+    batch = Batch.of([Equation("c0*sqrt(H)", ["H"]).program])
+    here, there = (
+        screen(batch, make_data(X, factor * y), Settings(), 0).log_q[0] for factor in (1.0, 1e3)
+    )
+    n, gamma = len(y), len(y) ** -0.5
+    assert here - there == pytest.approx((1.0 - gamma) * n * np.log(1e3), abs=1e-9)
+
+
+def test_probes_lie_in_the_range_of_the_data():
+    X = np.random.default_rng(0).normal(size=(9, 3)) * [1.0, 1e150, 1e-150]
+    probes = probe_points(X)
+    assert probes.shape == (32, 3)
+    assert np.all(probes >= X.min(axis=0)) and np.all(probes <= X.max(axis=0))
+    assert all(len(np.unique(column)) == 32 for column in probes.T)
+
+
+def numbered(known, data, *texts):
+    return known.add(screen(of(*texts), data, Settings(), 0)).tolist()
+
+
+def test_spellings_of_a_law_are_one_law(data):
+    known = KnownLaws(data)
+    texts = ("c0*exp(c1*x0)", "exp(c0 + c1*x0)", "c0*c1**x0", "c0 + c1*x0", "x0/c0 + c1")
+    assert numbered(known, data, *texts) == [0, 0, 0, 1, 1]
+    assert numbered(known, data, "c0*x0/(c1 + x0)", "c0/exp(c1*x0)", "x0/(c0 + c1*x0)") == [2, 0, 2]
+    assert known.n_laws == 3
+
+
+def test_equal_curves_of_unequal_rank_are_two_laws(data):
+    line = make_data(data.X, 2.0 * data.X[:, 0])
+    assert numbered(KnownLaws(line), line, "c0*x0", "c0*x0 + c1", "2*x0") == [0, 1, 2]
+
+
+def test_laws_that_agree_at_the_rows_only_are_two_laws():
+    X = np.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
+    data = make_data(X[:, None], X + 0.1 * np.arange(6.0))
+    assert numbered(KnownLaws(data), data, "c0*x0", "c0*x0**2", "c0*sqrt(x0)", "x0*c0") == [
+        0,
+        1,
+        2,
+        0,
+    ]
+
+
+def test_laws_with_as_many_parameters_as_rows_are_never_merged():
+    data = make_data([[1.0], [2.0], [4.0]], [1.0, 3.0, 2.0])
+    texts = ("c0 + c1*x0 + c2*x0**2", "c0*x0**2 + c1*x0 + c2", "c0 + c1*x0", "x0*c1 + c0")
+    assert numbered(KnownLaws(data), data, *texts) == [0, 1, 2, 2]
+
+
+def test_what_cannot_be_fitted_is_no_law(data):
+    assert numbered(KnownLaws(data), data, "sqrt(-x0)", "c0") == [-1, 0]
+
+
+def test_neighbouring_digests_are_compared(data):
+    """Shifts below the tolerance are one law wherever a step of the digest ends."""
+    found = screen(of("c0 + c1*x0"), data, Settings(), 0)
+    shifts = np.linspace(0.0, 3.0, 40) * 1e-6 * np.std(data.y)
+    for shift in shifts:
+        known = KnownLaws(data)
+        for extra, expected in ((0.0, 0), (0.9e-6, 0), (-0.9e-6, 0), (1.2e-6, 1)):
+            curves = found.curves + shift + extra * np.std(data.y)
+            moved = type(found)(**{**vars(found), "curves": curves})
+            assert known.add(moved).tolist() == [expected]
+
+
+def test_many_laws_are_found_again_after_the_memory_has_grown(programs, data):
+    known, batch = KnownLaws(data), Batch.of(programs)
+    found = screen(batch, data, Settings(), 0)
+    first = known.add(found)
+    n_laws = known.n_laws
+    again = [
+        known.add(screen(batch.take(slice(k, k + 7)), data, Settings(), 0)) for k in (0, 7, 14)
+    ]
+    mergeable = (found.outcome == FITTED) & (found.rank < len(data.y))
+    assert np.array_equal(np.concatenate(again)[mergeable[:21]], first[:21][mergeable[:21]])
+    assert known.n_laws == n_laws
+
+
+def test_an_empty_batch_is_no_error(data):
+    assert len(screen(Batch.of([]), data, Settings(), 0).sse) == 0
+
+
+def test_too_many_parameters_are_refused():
+    nodes = np.zeros((1, 1, 3), dtype=np.int32)
+    one = np.ones(1, dtype=np.int64)
+    with pytest.raises(ValueError, match="at most 63 parameters can be screened, got 64"):
+        Batch(nodes, one, np.zeros((1, 1)), 64 * one)
+
+
+def test_frozen_arrays_are_welcome(data):
+    X, y = data.X.copy(), data.y.copy()
+    X.flags.writeable = y.flags.writeable = False
+    program = Program.of([(1, 0, 0)], [], 1)
+    frozen = type(data)(X, y, data.names, data.target)
+    assert screen(Batch.of([program]), frozen, Settings(), 0).theta[0, 0] == pytest.approx(y.mean())
