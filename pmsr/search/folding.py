@@ -1,0 +1,416 @@
+"""From graphs to folded programs, on integers and in batches: no SymPy, no object for each node.
+
+Unused rows are dropped, numbers computed, equal parts shared, terms and factors collected and
+ordered (`normal_form`), idle parameters absorbed (`absorption`), and the result is written as the
+rows of a `Program` (`spelling`). Two graphs with one key have one folded program; one law may
+still have several, and only its fitted curve tells.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pmsr.equation.expression import MAX_LENGTH
+from pmsr.equation.operators import (
+    FIRST_OPERATOR,
+    OPERATORS,
+    PARAMETER,
+    POWER,
+    VARIABLE,
+)
+from pmsr.equation.program import Program
+from pmsr.search.absorption import Census, find_idle, new_census, rebuild
+from pmsr.search.genome import Genome
+from pmsr.search.normal_form import (
+    COS,
+    FINE,
+    NOT_FINITE,
+    POW,
+    SIN,
+    TAN,
+    TANH,
+    TROUBLE,
+    Pool,
+    compiled,
+    mix,
+    new_pool,
+    read_rows,
+)
+from pmsr.search.spelling import COPIES, LITERALS, PARAMETERS, Draft, new_draft, spell
+from pmsr.settings import Search
+
+# What `Folded.refusal` means: the constraints of a search, in the order in which they are checked.
+REFUSALS = (
+    "",
+    "not finite",
+    "too complex",
+    "too many parameters",
+    "variable exponent",
+    "nested functions",
+    "foreign function",
+    "shared parameter",
+)
+(
+    ACCEPTED,
+    IS_NOT_FINITE,
+    TOO_COMPLEX,
+    TOO_MANY_PARAMETERS,
+    VARIABLE_EXPONENT,
+    NESTED_FUNCTIONS,
+    FOREIGN_FUNCTION,
+    SHARED_PARAMETER,
+) = range(len(REFUSALS))
+
+KEEP, SPLIT, REFUSE = range(3)
+_SHARING = {"keep": KEEP, "split": SPLIT, "refuse": REFUSE}
+_NO_KEY = np.uint64(0)
+_HIGH, _MIDDLE, _LOW = np.uint64(48), np.uint64(24), np.uint64(0xFFFFFF)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How graphs are folded, and which are refused.
+
+    Parameters
+    ----------
+    absorb
+        Whether parameters absorb numbers and other parameters; without, values stay the same for
+        the same parameters.
+    sharing
+        What becomes of a parameter in several places: ``"keep"``; ``"split"``, each place gets a
+        parameter of its own; ``"refuse"``, as the search does: a parameter row that several rows
+        use is split, and a larger part with a parameter, if it is used twice, refused.
+    operators
+        Names of the allowed operators; None for all.
+    max_complexity, max_parameters, variable_exponents, nested_functions
+        As in `Search`; the complexity is the number of rows.
+    """
+
+    absorb: bool = True
+    sharing: Literal["keep", "split", "refuse"] = "refuse"
+    operators: tuple[str, ...] | None = None
+    max_complexity: int = 64
+    max_parameters: int | None = None
+    variable_exponents: bool = False
+    nested_functions: bool = False
+
+    @classmethod
+    def of(cls, search: Search) -> "Rules":
+        """Return the rules of a search."""
+        return cls(
+            sharing="keep" if search.share_parameters else "refuse",
+            operators=search.operators,
+            max_complexity=search.max_complexity,
+            max_parameters=search.max_parameters,
+            variable_exponents=search.variable_exponents,
+            nested_functions=search.nested_functions,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """Folded programs, in arrays with room for the largest.
+
+    Parameters
+    ----------
+    nodes
+        Rows of the programs, of shape (n, width, 3); those beyond ``n_nodes`` mean nothing.
+    literals
+        Their numbers, of shape (n, width); those beyond ``n_literals`` mean nothing.
+    n_nodes, n_literals, n_parameters
+        Of each program.
+    size
+        Nodes of its tree, in which each part counts wherever it is used; an integer power counts
+        as one operator and one integer.
+    refusal
+        0, or the place in `REFUSALS` of the reason why the graph is refused.
+    key
+        64 bits, the same for equal programs; 0 if there is none to refuse.
+    """
+
+    nodes: NDArray[np.int32]
+    literals: NDArray[np.float64]
+    n_nodes: NDArray[np.int32]
+    n_literals: NDArray[np.int32]
+    n_parameters: NDArray[np.int32]
+    size: NDArray[np.int32]
+    refusal: NDArray[np.int8]
+    key: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def program(self, index: int) -> Program:
+        """Return one program."""
+        return Program(
+            self.nodes[index, : self.n_nodes[index]].copy(),
+            self.literals[index, : self.n_literals[index]].copy(),
+            int(self.n_parameters[index]),
+        )
+
+    def take(self, places: Any) -> "Folded":
+        """Return those at some places, or where a mask holds."""
+        return Folded(*(getattr(self, name)[places] for name in self.__dataclass_fields__))
+
+
+class Room(NamedTuple):
+    """What the folding of one graph needs, and the next uses again."""
+
+    pool: Pool
+    other: Pool
+    census: Census
+    draft: Draft
+    needed: NDArray[np.bool_]
+    waves: NDArray[np.bool_]
+    coefficient: NDArray[np.float64]
+    node: NDArray[np.int32]
+
+
+class Table(NamedTuple):
+    """The rules, as compiled code reads them."""
+
+    arity: NDArray[np.int8]  # by code
+    foreign: NDArray[np.bool_]  # by code
+    # absorb, sharing, max_complexity, max_parameters, variable_exponents, nested_functions
+    options: NDArray[np.int64]
+
+
+def new_room(n_rows: int) -> Room:
+    """Return room for graphs of so many rows."""
+    pool = new_pool(n_rows)
+    return Room(
+        pool,
+        new_pool(n_rows),
+        new_census(pool),
+        new_draft(len(pool.kind), n_rows),
+        np.empty(n_rows, np.bool_),
+        np.empty(n_rows, np.bool_),
+        np.empty(n_rows),
+        np.empty(n_rows, np.int32),
+    )
+
+
+def rules_table(rules: Rules) -> Table:
+    """Return the rules as arrays, for the operators of now."""
+    names = list(OPERATORS)
+    allowed = names if rules.operators is None else [*rules.operators, "pow", "sqrt"]
+    if rules.variable_exponents:
+        allowed = [*allowed, "exp"]
+    return Table(
+        np.array([0, 0, 0, 1, *(row.arity for row in OPERATORS.values())], np.int8),
+        np.array(
+            [False] * FIRST_OPERATOR
+            + [name.isidentifier() and name not in allowed for name in names]
+        ),
+        np.array(
+            [
+                rules.absorb,
+                _SHARING[rules.sharing],
+                rules.max_complexity,
+                np.iinfo(np.int32).max if rules.max_parameters is None else rules.max_parameters,
+                rules.variable_exponents,
+                rules.nested_functions,
+            ],
+            np.int64,
+        ),
+    )
+
+
+def fold(
+    rows: NDArray[np.int32],
+    literals: NDArray[np.float64] | None = None,
+    lengths: NDArray[np.int32] | None = None,
+    rules: Rules | None = None,
+) -> Folded:
+    """Fold a batch of graphs.
+
+    Parameters
+    ----------
+    rows
+        Graphs in the code of `Program`, of shape (n, n_rows, 3). Every ``PARAMETER`` row is a
+        parameter of its own, whatever its entries.
+    literals
+        The numbers that their ``LITERAL`` rows refer to, of shape (n, n_literals).
+    lengths
+        How many rows each graph has, if not all; its last row is its result.
+    rules
+        How to fold, and what to refuse.
+
+    Examples
+    --------
+    >>> rows = [[1, 0, 0], [1, 0, 0], [0, 0, 0], [6, 1, 2], [6, 0, 3]]   # c0*(c1*x)
+    >>> folded = fold(np.array([rows], dtype=np.int32))
+    >>> folded.program(0).nodes.tolist(), int(folded.size[0])
+    ([[1, 0, 0], [0, 0, 0], [6, 0, 1]], 3)
+    """
+    rules = rules or Rules()
+    n, n_rows = rows.shape[:2]
+    width = max(n_rows, rules.max_complexity)
+    if literals is None:
+        literals = np.empty((n, 0))
+    if lengths is None:
+        lengths = np.full(n, n_rows, np.int32)
+    folded = _empty(n, width)
+    _fold_batch(
+        np.ascontiguousarray(rows, np.int32),
+        np.ascontiguousarray(literals, np.float64),
+        np.ascontiguousarray(lengths, np.int32),
+        rules_table(rules),
+        new_room(width),
+        *(getattr(folded, name) for name in folded.__dataclass_fields__),
+    )
+    return folded
+
+
+def fold_genomes(genomes: Sequence[Genome], rules: Rules) -> Folded:
+    """Fold the graphs of a population, which have the same number of rows."""
+    most = max((len(genome.literals) for genome in genomes), default=0)
+    literals = np.zeros((len(genomes), most))
+    for place, genome in enumerate(genomes):
+        literals[place, : len(genome.literals)] = genome.literals
+    rows = np.array([genome.rows for genome in genomes], np.int32).reshape(len(genomes), -1, 3)
+    return fold(rows, literals, rules=rules)
+
+
+def _empty(n: int, width: int) -> Folded:
+    return Folded(
+        np.zeros((n, width, 3), np.int32),
+        np.zeros((n, width)),
+        *(np.zeros(n, np.int32) for _ in range(4)),
+        np.zeros(n, np.int8),
+        np.zeros(n, np.uint64),
+    )
+
+
+@compiled
+def _fold_batch(  # type: ignore[no-untyped-def]
+    graphs,
+    numbers,
+    lengths,
+    table,
+    room,
+    nodes,
+    literals,
+    n_nodes,
+    n_literals,
+    n_parameters,
+    size,
+    refusal,
+    key,
+):
+    for k in range(len(graphs)):
+        n_nodes[k], size[k], refusal[k], key[k] = fold_one(
+            graphs[k], lengths[k], numbers[k], table, room, nodes[k], literals[k]
+        )
+        n_literals[k] = room.draft.state[LITERALS]
+        n_parameters[k] = room.draft.state[PARAMETERS]
+
+
+@compiled
+def fold_one(graph, n_rows, numbers, table, room, nodes, literals):  # type: ignore[no-untyped-def]
+    """Fold one graph into `nodes` and `literals`.
+
+    Returns the number of nodes, the size of the tree, the refusal and the key; the numbers of
+    literals and parameters are in ``room.draft.state``.
+    """
+    sharing = table.options[1]
+    n_nodes, size = _fold_rows(
+        graph, n_rows, numbers, table, room, sharing == SPLIT, sharing != KEEP, nodes, literals
+    )
+    if n_nodes > 0 and room.draft.state[COPIES] > 0:
+        # Copies have parameters of their own, which may absorb more.
+        n_nodes, size = _fold_rows(
+            nodes, n_nodes, literals, table, room, True, False, nodes, literals
+        )
+    if n_nodes == 0:
+        room.draft.state[LITERALS], room.draft.state[PARAMETERS] = 0, 0
+        trouble = room.draft.state[COPIES]
+        return 0, 0, IS_NOT_FINITE if trouble == NOT_FINITE else TOO_COMPLEX, _NO_KEY
+    refusal = _find_refusal(nodes, n_nodes, size, table, room)
+    return n_nodes, size, refusal, _find_key(nodes, n_nodes, literals, room.draft.state[LITERALS])
+
+
+@compiled
+def _fold_rows(graph, n_rows, numbers, table, room, copy, split, nodes, literals):  # type: ignore[no-untyped-def]
+    """Fold rows; in case of trouble there are no nodes, and its code stands for the copies."""
+    pool, other, census = room.pool, room.other, room.census
+    coefficient, root = read_rows(
+        pool,
+        graph,
+        n_rows,
+        numbers,
+        table.arity,
+        split,
+        room.needed,
+        room.coefficient,
+        room.node,
+    )
+    # Every pass leaves less than it found, and any number of passes leaves the same law.
+    for _ in range(n_rows):
+        if pool.state[TROUBLE] != FINE or not table.options[0]:
+            break
+        coefficient, changed = find_idle(pool, coefficient, root, census)
+        if not changed:
+            break
+        times, root = rebuild(pool, root, census, table.arity, other)
+        coefficient *= times
+        pool, other = other, pool
+    n_nodes, size = 0, 0
+    if pool.state[TROUBLE] == FINE:
+        n_nodes, size = spell(
+            pool, coefficient, root, census, table.arity, copy, room.draft, nodes, literals
+        )
+    if pool.state[TROUBLE] != FINE:
+        room.draft.state[COPIES] = pool.state[TROUBLE]
+        return 0, 0
+    return n_nodes, size
+
+
+@compiled
+def _find_refusal(nodes, n_nodes, size, table, room):  # type: ignore[no-untyped-def]
+    """Return which constraint a program breaks, if any: the first in the order of `REFUSALS`."""
+    _, sharing, max_complexity, max_parameters, variable_exponents, nested = table.options
+    if n_nodes > max_complexity or size > MAX_LENGTH:
+        return TOO_COMPLEX
+    if room.draft.state[PARAMETERS] > max_parameters:
+        return TOO_MANY_PARAMETERS
+    varies, waves, uses = room.needed, room.waves, room.node
+    has_variable_exponent = has_nested_waves = has_foreign = has_shared = False
+    for k in range(n_nodes):
+        code, a, b = nodes[k]
+        is_wave = code == SIN or code == COS or code == TAN or code == TANH
+        varies[k], waves[k], uses[k] = code == VARIABLE, is_wave, 0
+        if code >= POWER:
+            b = b if table.arity[code] == 2 else a
+            varies[k] = varies[a] or varies[b]
+            waves[k] = is_wave or waves[a] or waves[b]
+            uses[a] += 1
+            uses[b] += a != b
+            has_nested_waves |= is_wave and waves[a]
+            has_variable_exponent |= code == POW and varies[b]
+            has_foreign |= table.foreign[code]
+            has_shared |= nodes[a, 0] == PARAMETER and uses[a] > 1
+            has_shared |= nodes[b, 0] == PARAMETER and uses[b] > 1
+    if has_variable_exponent and not variable_exponents:
+        return VARIABLE_EXPONENT
+    if has_nested_waves and not nested:
+        return NESTED_FUNCTIONS
+    if has_foreign:
+        return FOREIGN_FUNCTION
+    return SHARED_PARAMETER if has_shared and sharing == REFUSE else ACCEPTED
+
+
+@compiled
+def _find_key(nodes, n_nodes, literals, n_literals):  # type: ignore[no-untyped-def]
+    """Digest a program: its rows, then its numbers."""
+    key = mix(np.uint64(n_nodes), np.uint64(n_literals))
+    for k in range(n_nodes):
+        row = (np.uint64(nodes[k, 0]) << _HIGH) ^ (np.uint64(nodes[k, 1]) << _MIDDLE)
+        key = mix(key, row ^ (np.uint64(nodes[k, 2]) & _LOW))
+    bits = literals.view(np.uint64)
+    for k in range(n_literals):
+        key = mix(key, bits[k])
+    return key

@@ -1,0 +1,559 @@
+"""The normal form of a graph, on integers: sums and products of any length, each part once.
+
+A value is a number times a node. A node is the number one, a variable, a parameter, a sum of
+values, a product of powers of nodes, or a function of values. Equal nodes are one node, terms and
+factors are collected and have an order of their own, so that x*(y*x) and x**2*y are one thing.
+
+Everything here is compiled, and works on arrays that the caller provides.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pmsr.equation.algebra import LARGEST_EXPONENT
+from pmsr.equation.operators import LITERAL, PARAMETER, POWER, VARIABLE, operator_code
+
+SUM, MINUS, PRODUCT, DIVIDE, POW = (operator_code(name) for name in ("+", "-", "*", "/", "pow"))
+SQRT, EXP, LOG, ABS = (operator_code(name) for name in ("sqrt", "exp", "log", "abs"))
+SIN, COS, TAN, TANH = (operator_code(name) for name in ("sin", "cos", "tan", "tanh"))
+LAST_BUILT_IN = max(ABS, TANH)
+
+ONE = 0  # the node of the number one, in every pool
+NODES, ENTRIES, TROUBLE = range(3)  # of Pool.state
+FINE, TOO_LARGE, NOT_FINITE = range(3)  # values of state[TROUBLE]
+
+
+class Pool(NamedTuple):
+    """The nodes of one graph, arguments first, and room for the sum and product in the making.
+
+    The entries of a node are ``child[first : first + count]`` with a number each: the coefficient
+    of a term or of a function's argument; of a factor, *twice* the exponent, so that sqrt(x) is
+    the factor x with the number 1. A variable or parameter has its index as ``first``.
+    """
+
+    kind: NDArray[np.int32]  # code of a leaf or an operator
+    first: NDArray[np.int32]
+    count: NDArray[np.int32]
+    mark: NDArray[np.uint64]  # of the content: finds equal nodes
+    look: NDArray[np.uint64]  # the same for all parameters: orders terms and factors
+    child: NDArray[np.int32]
+    value: NDArray[np.float64]
+    bits: NDArray[np.uint64]  # of value
+    state: NDArray[np.int64]
+    term: NDArray[np.int32]
+    coefficient: NDArray[np.float64]
+    factor: NDArray[np.int32]
+    exponent: NDArray[np.float64]
+
+
+def new_pool(n_rows: int) -> Pool:
+    """Return a pool for graphs of so many rows; what needs more is `TOO_LARGE`."""
+    n_nodes, n_entries = 4 * n_rows + 16, 24 * n_rows + 64
+    value = np.empty(n_entries)
+    return Pool(
+        np.empty(n_nodes, np.int32),
+        np.empty(n_nodes, np.int32),
+        np.empty(n_nodes, np.int32),
+        np.empty(n_nodes, np.uint64),
+        np.empty(n_nodes, np.uint64),
+        np.empty(n_entries, np.int32),
+        value,
+        value.view(np.uint64),
+        np.zeros(3, np.int64),
+        np.empty(n_nodes, np.int32),
+        np.empty(n_nodes),
+        np.empty(n_nodes, np.int32),
+        np.empty(n_nodes),
+    )
+
+
+# Any: what Numba compiles has no annotations; types are inferred from the arrays of the pool.
+def compiled(function: Any) -> Any:
+    """Compile, release the GIL and keep the result on disk."""
+    return njit(error_model="numpy", nogil=True, cache=True)(function)
+
+
+_START = np.uint64(0x9E3779B97F4A7C15)
+_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+_FACTOR_2 = np.uint64(0x94D049BB133111EB)
+_FOUR, _29, _32, _CLASS_SHIFT = np.uint64(4), np.uint64(29), np.uint64(32), np.uint64(60)
+
+
+@compiled
+def mix(digest, word):  # type: ignore[no-untyped-def]
+    """Stir 64 more bits into a digest."""
+    digest = (digest ^ word) * _FACTOR
+    digest = (digest ^ (digest >> _32)) * _FACTOR_2
+    return (digest ^ (digest >> _29)) + _START
+
+
+@compiled
+def clear(pool):  # type: ignore[no-untyped-def]
+    """Empty a pool, but for the number one."""
+    pool.state[NODES], pool.state[ENTRIES], pool.state[TROUBLE] = 0, 0, FINE
+    leaf(pool, LITERAL, 0)
+
+
+@compiled
+def _rank(kind):  # type: ignore[no-untyped-def]
+    """Place of a kind in a sum or product: c0*x*sqrt(y), c0 + x + c1*y + 1."""
+    if kind == PARAMETER:
+        return 1
+    if kind == VARIABLE:
+        return 2
+    if kind == PRODUCT:
+        return 3
+    if kind == SUM:
+        return 5
+    return 6 if kind == LITERAL else 4
+
+
+@compiled
+def leaf(pool, kind, index):  # type: ignore[no-untyped-def]
+    """Return the node of a variable, a parameter or the number one."""
+    n = pool.state[NODES]
+    for node in range(n):
+        if pool.kind[node] == kind and pool.first[node] == index:
+            return node
+    if n == len(pool.kind):
+        pool.state[TROUBLE] = TOO_LARGE
+        return ONE
+    pool.kind[n], pool.first[n], pool.count[n] = kind, index, 0
+    seen = np.uint64(index) if kind == VARIABLE else np.uint64(0)
+    pool.look[n] = (np.uint64(_rank(kind)) << _CLASS_SHIFT) | seen
+    pool.mark[n] = np.uint64(0)  # no inner node's
+    pool.state[NODES] = n + 1
+    return n
+
+
+@compiled
+def _intern(pool, kind, children, values, n):  # type: ignore[no-untyped-def]
+    """Return the node with these entries: the one that is there already, or a new one."""
+    node, start = pool.state[NODES], pool.state[ENTRIES]
+    if node == len(pool.kind) or start + n > len(pool.child):
+        pool.state[TROUBLE] = TOO_LARGE
+        return ONE
+    mark = look = mix(_START, np.uint64(kind))
+    for k in range(n):
+        pool.child[start + k], pool.value[start + k] = children[k], values[k]
+        bits = pool.bits[start + k]
+        mark = mix(mix(mark, np.uint64(children[k])), bits)
+        look = mix(mix(look, pool.look[children[k]]), bits)
+    mark |= np.uint64(1)
+    for other in range(node):
+        if pool.mark[other] == mark:
+            return other
+    pool.kind[node], pool.first[node], pool.count[node] = kind, start, n
+    pool.mark[node] = mark
+    pool.look[node] = (np.uint64(_rank(kind)) << _CLASS_SHIFT) | (look >> _FOUR)
+    pool.state[NODES], pool.state[ENTRIES] = node + 1, start + n
+    return node
+
+
+@compiled
+def _sort(pool, children, values, n):  # type: ignore[no-untyped-def]
+    for i in range(1, n):
+        child, value = children[i], values[i]
+        look = pool.look[child]
+        k = i
+        while k > 0:
+            other = children[k - 1]
+            if pool.look[other] < look or (pool.look[other] == look and other < child):
+                break
+            children[k], values[k] = other, values[k - 1]
+            k -= 1
+        children[k], values[k] = child, value
+
+
+@compiled
+def _collect(children, values, n, child, value):  # type: ignore[no-untyped-def]
+    """Add to the number of a child in a list, which it joins if it is not there."""
+    for k in range(n):
+        if children[k] == child:
+            values[k] += value
+            return n
+    children[n], values[n] = child, value
+    return n + 1
+
+
+@compiled
+def _without_zeros(children, values, n):  # type: ignore[no-untyped-def]
+    kept = 0
+    for k in range(n):
+        if values[k] != 0.0:
+            children[kept], values[kept] = children[k], values[k]
+            kept += 1
+    return kept
+
+
+@compiled
+def add_term(pool, n, coefficient, node):  # type: ignore[no-untyped-def]
+    """Add a value to the sum in the making, which has n terms; return how many it has now."""
+    if coefficient == 0.0:
+        return n
+    if pool.kind[node] != SUM:
+        return _collect(pool.term, pool.coefficient, n, node, coefficient)
+    for k in range(pool.first[node], pool.first[node] + pool.count[node]):
+        value = coefficient * pool.value[k]
+        n = _collect(pool.term, pool.coefficient, n, pool.child[k], value)
+    return n
+
+
+@compiled
+def finish_sum(pool, n):  # type: ignore[no-untyped-def]
+    """Return the sum in the making, as a number and a node.
+
+    The number is what all terms have in common: 4*y - 2*x is -2 times x - 2*y.
+    """
+    n = _without_zeros(pool.term, pool.coefficient, n)
+    if n == 0:
+        return 0.0, ONE
+    for k in range(n):
+        if not np.isfinite(pool.coefficient[k]):
+            pool.state[TROUBLE] = NOT_FINITE
+            return 1.0, ONE
+    if n == 1:
+        return pool.coefficient[0], pool.term[0]
+    _sort(pool, pool.term, pool.coefficient, n)
+    common = abs(pool.coefficient[0])
+    for k in range(1, n):
+        if common == 1.0:
+            break
+        common = _common_factor(common, abs(pool.coefficient[k]))
+    if pool.coefficient[0] < 0.0:
+        common = -common
+    if common != 1.0:
+        for k in range(n):
+            pool.coefficient[k] /= common
+    return common, _intern(pool, SUM, pool.term, pool.coefficient, n)
+
+
+@compiled
+def _common_factor(a, b):  # type: ignore[no-untyped-def]
+    """Greatest common divisor of integers; of other numbers, themselves if equal."""
+    if a == b:
+        return a
+    if a != np.floor(a) or b != np.floor(b) or a > 2.0**53 or b > 2.0**53:
+        return 1.0
+    while b != 0.0:
+        a, b = b, a % b
+    return a
+
+
+@compiled
+def add_factor(pool, n, node, power):  # type: ignore[no-untyped-def]
+    """Add an integer power of a node to the product in the making, which has n factors."""
+    if node == ONE:
+        return n
+    if pool.kind[node] != PRODUCT:
+        return _collect(pool.factor, pool.exponent, n, node, 2.0 * power)
+    for k in range(pool.first[node], pool.first[node] + pool.count[node]):
+        n = _collect(pool.factor, pool.exponent, n, pool.child[k], pool.value[k] * power)
+    return n
+
+
+@compiled
+def _add_exponential(pool, n, coefficient, node):  # type: ignore[no-untyped-def]
+    """Add the factor exp(coefficient*node); return the number of factors, and a number."""
+    if node == ONE:
+        return n, np.exp(coefficient)
+    if pool.kind[node] == LOG and 2.0 * coefficient == np.floor(2.0 * coefficient):
+        inner = pool.first[node]
+        if pool.value[inner] == 1.0:
+            if coefficient == np.floor(coefficient):
+                return add_factor(pool, n, pool.child[inner], coefficient), 1.0
+            child, twice = pool.child[inner], 2.0 * coefficient
+            return _collect(pool.factor, pool.exponent, n, child, twice), 1.0
+    function = _function_node(pool, EXP, coefficient, node)
+    return _collect(pool.factor, pool.exponent, n, function, 2.0), 1.0
+
+
+@compiled
+def finish_product(pool, coefficient, n):  # type: ignore[no-untyped-def]
+    """Return the product in the making times a number, as a number and a node."""
+    settled = False
+    while not settled:
+        settled = True
+        n_exp, is_exp_plain = 0, True
+        for k in range(n):
+            base, twice = pool.factor[k], pool.exponent[k]
+            if twice == 0.0:
+                continue
+            if abs(twice) > 2 * LARGEST_EXPONENT:
+                pool.state[TROUBLE] = TOO_LARGE
+                return 1.0, ONE
+            kind = pool.kind[base]
+            if kind == EXP:
+                n_exp += 1
+                is_exp_plain = is_exp_plain and twice == 2.0
+            elif kind == PRODUCT and twice % 2.0 == 0.0:
+                # sqrt(x*y)**2
+                pool.exponent[k] = 0.0
+                n = add_factor(pool, n, base, 0.5 * twice)
+                settled = False
+            elif kind == ABS and twice % 4.0 == 0.0:
+                pool.exponent[k] = 0.0
+                n = add_factor(pool, n, pool.child[pool.first[base]], 0.5 * twice)
+                settled = False
+            elif kind == SQRT and twice % 4.0 == 0.0:
+                # sqrt(-x)**2
+                pool.exponent[k] = 0.0
+                coefficient *= pool.value[pool.first[base]] ** (0.25 * twice)
+                n = add_factor(pool, n, pool.child[pool.first[base]], 0.25 * twice)
+                settled = False
+        if n_exp > 1 or not is_exp_plain:
+            # exp(x)*exp(y), exp(x)**2
+            n_terms = 0
+            for k in range(n):
+                base, half = pool.factor[k], 0.5 * pool.exponent[k]
+                if half != 0.0 and pool.kind[base] == EXP:
+                    inner = pool.first[base]
+                    times = half * pool.value[inner]
+                    n_terms = add_term(pool, n_terms, times, pool.child[inner])
+                    pool.exponent[k] = 0.0
+            times, node = finish_sum(pool, n_terms)
+            n = _without_zeros(pool.factor, pool.exponent, n)
+            n, number = _add_exponential(pool, n, times, node)
+            coefficient *= number
+            settled = False
+        if pool.state[TROUBLE] != FINE:
+            return 1.0, ONE
+    if coefficient == 0.0 or not np.isfinite(coefficient):
+        pool.state[TROUBLE] = pool.state[TROUBLE] if coefficient == 0.0 else NOT_FINITE
+        return 0.0, ONE
+    n = _without_zeros(pool.factor, pool.exponent, n)
+    if n == 0:
+        return coefficient, ONE
+    if n == 1 and pool.exponent[0] == 2.0:
+        return coefficient, pool.factor[0]
+    _sort(pool, pool.factor, pool.exponent, n)
+    return coefficient, _intern(pool, PRODUCT, pool.factor, pool.exponent, n)
+
+
+@compiled
+def _function_node(pool, code, coefficient, node):  # type: ignore[no-untyped-def]
+    pool.term[0], pool.coefficient[0] = node, coefficient
+    return _intern(pool, code, pool.term, pool.coefficient, 1)
+
+
+@compiled
+def integer_power(pool, coefficient, node, power):  # type: ignore[no-untyped-def]
+    """Return an integer power of a value."""
+    if power == 0.0:
+        return 1.0, ONE
+    if abs(power) > LARGEST_EXPONENT:
+        pool.state[TROUBLE] = TOO_LARGE
+        return 1.0, ONE
+    return finish_product(pool, coefficient**power, add_factor(pool, 0, node, power))
+
+
+@compiled
+def _is_never_negative(pool, node):  # type: ignore[no-untyped-def]
+    """Tell whether a node is zero or more wherever it is defined, by its kind alone."""
+    kind = pool.kind[node]
+    if kind != PRODUCT:
+        return kind == EXP or kind == ABS or kind == SQRT
+    for k in range(pool.first[node], pool.first[node] + pool.count[node]):
+        kind = pool.kind[pool.child[k]]
+        is_even = pool.value[k] % 4.0 != 2.0
+        if not (is_even or kind == EXP or kind == ABS or kind == SQRT):
+            return False
+    return True
+
+
+@compiled
+def _absolute(pool, node):  # type: ignore[no-untyped-def]
+    if _is_never_negative(pool, node):
+        return node
+    return _function_node(pool, ABS, 1.0, node)
+
+
+@compiled
+def square_root(pool, coefficient, node):  # type: ignore[no-untyped-def]
+    """Return the square root of a value: sqrt(4*x) is 2*sqrt(x), sqrt(x**2*y) abs(x)*sqrt(y)."""
+    if node == ONE:
+        return _number(pool, np.sqrt(coefficient))
+    if coefficient < 0.0:
+        return np.sqrt(-coefficient), _function_node(pool, SQRT, -1.0, node)
+    root = np.sqrt(coefficient)
+    kind = pool.kind[node]
+    if kind == EXP:
+        inner = pool.first[node]
+        half = 0.5 * pool.value[inner]
+        n, number = _add_exponential(pool, 0, half, pool.child[inner])
+        return finish_product(pool, root * number, n)
+    if kind != PRODUCT:
+        n = _collect(pool.factor, pool.exponent, 0, node, 1.0)
+        return finish_product(pool, root, n)
+    start, stop = pool.first[node], pool.first[node] + pool.count[node]
+    n = 0
+    for k in range(start, stop):
+        if pool.value[k] % 4.0 != 0.0:
+            n = _collect(pool.factor, pool.exponent, n, pool.child[k], pool.value[k])
+    _, rest = finish_product(pool, 1.0, n)
+    n = 0
+    if rest != ONE:
+        inner = pool.first[rest]
+        if pool.kind[rest] == PRODUCT and pool.count[rest] == 1 and pool.value[inner] % 2.0 == 0.0:
+            twice = 0.5 * pool.value[inner]
+            n = _collect(pool.factor, pool.exponent, n, pool.child[inner], twice)
+        else:
+            n = _collect(pool.factor, pool.exponent, n, rest, 1.0)
+    for k in range(start, stop):
+        if pool.value[k] % 4.0 == 0.0:
+            positive, twice = _absolute(pool, pool.child[k]), 0.5 * pool.value[k]
+            n = _collect(pool.factor, pool.exponent, n, positive, twice)
+    return finish_product(pool, root, n)
+
+
+@compiled
+def _number(pool, value):  # type: ignore[no-untyped-def]
+    if not np.isfinite(value):
+        pool.state[TROUBLE] = NOT_FINITE
+        return 1.0, ONE
+    return value, ONE
+
+
+@compiled
+def function(pool, code, coefficient, node):  # type: ignore[no-untyped-def]
+    """Return a function of a value, as a number and a node."""
+    if coefficient == 0.0:
+        node = ONE
+    if code == SQRT:
+        return square_root(pool, coefficient, node)
+    if code > LAST_BUILT_IN:
+        return 1.0, _function_node(pool, code, coefficient, node)
+    if node == ONE:
+        return _number(pool, _function_of_number(code, coefficient))
+    inner = pool.first[node]
+    if code == EXP:
+        n, number = _add_exponential(pool, 0, coefficient, node)
+        return finish_product(pool, number, n)
+    if code == ABS:
+        return abs(coefficient), _absolute(pool, node)
+    if code == LOG:
+        if coefficient == 1.0 and pool.kind[node] == EXP:
+            return pool.value[inner], pool.child[inner]
+        if (
+            coefficient == 1.0
+            and pool.kind[node] == PRODUCT
+            and pool.count[node] == 1
+            and pool.value[inner] % 4.0 != 0.0
+        ):
+            # log(x**3), log(sqrt(x)); log(x**2) is defined where log(x) is not
+            return 0.5 * pool.value[inner], _function_node(pool, LOG, 1.0, pool.child[inner])
+        return 1.0, _function_node(pool, LOG, coefficient, node)
+    sign = -1.0 if coefficient < 0.0 and code != COS else 1.0
+    return sign, _function_node(pool, code, abs(coefficient), node)
+
+
+@compiled
+def _function_of_number(code, value):  # type: ignore[no-untyped-def]
+    if code == EXP:
+        return np.exp(value)
+    if code == LOG:
+        return np.log(value)
+    if code == SIN:
+        return np.sin(value)
+    if code == COS:
+        return np.cos(value)
+    if code == TAN:
+        return np.tan(value)
+    if code == TANH:
+        return np.tanh(value)
+    return abs(value)
+
+
+@compiled
+def operation(pool, code, k_a, a, k_b, b):  # type: ignore[no-untyped-def]
+    """Return an operator of two values, as a number and a node."""
+    if code == SUM or code == MINUS:
+        n = add_term(pool, 0, k_a, a)
+        n = add_term(pool, n, k_b if code == SUM else -k_b, b)
+        return finish_sum(pool, n)
+    if code == PRODUCT:
+        n = add_factor(pool, add_factor(pool, 0, a, 1.0), b, 1.0)
+        return finish_product(pool, k_a * k_b, n)
+    if code == DIVIDE:
+        n = add_factor(pool, add_factor(pool, 0, a, 1.0), b, -1.0)
+        # 0/x is 0, but 0/0 and x/0 are nothing.
+        return finish_product(pool, k_a / k_b, n) if k_b != 0.0 else _number(pool, math.inf)
+    if code == POW:
+        return _power(pool, k_a, a, k_b, b)
+    return _binary_node(pool, code, k_a, a, k_b, b)
+
+
+@compiled
+def _binary_node(pool, code, k_a, a, k_b, b):  # type: ignore[no-untyped-def]
+    pool.term[0], pool.coefficient[0] = (ONE if k_a == 0.0 else a), k_a
+    pool.term[1], pool.coefficient[1] = (ONE if k_b == 0.0 else b), k_b
+    return 1.0, _intern(pool, code, pool.term, pool.coefficient, 2)
+
+
+@compiled
+def _power(pool, k_a, a, k_b, b):  # type: ignore[no-untyped-def]
+    if k_b == 0.0:
+        return 1.0, ONE
+    if b == ONE:
+        if k_b == np.floor(k_b):
+            return integer_power(pool, k_a, a, k_b)
+        if a == ONE:
+            return _number(pool, k_a**k_b)
+        if 2.0 * k_b == np.floor(2.0 * k_b):
+            k_a, a = square_root(pool, k_a, a)
+            return integer_power(pool, k_a, a, 2.0 * k_b)
+        if k_a > 0.0:
+            _, node = _binary_node(pool, POW, 1.0, a, k_b, b)
+            return _number(pool, k_a**k_b)[0], node
+    if a == ONE and k_a == 1.0:
+        return 1.0, ONE
+    return _binary_node(pool, POW, k_a, a, k_b, b)
+
+
+@compiled
+def read_rows(pool, rows, n_rows, literals, arity, split, needed, coefficient, node):  # type: ignore[no-untyped-def]
+    """Fill a pool with a graph; return its result, as a number and a node.
+
+    `needed`, `coefficient` and `node` are room for a number a row. Every parameter row is a
+    parameter of its own, and with `split` so is every use of one.
+    """
+    clear(pool)
+    needed[:n_rows] = False
+    needed[n_rows - 1] = True
+    for row in range(n_rows - 1, -1, -1):
+        if needed[row] and rows[row, 0] >= POWER:
+            needed[rows[row, 1]] = True
+            if arity[rows[row, 0]] == 2:
+                needed[rows[row, 2]] = True
+    n_parameters = n_rows  # beyond the rows: the uses of parameters that are split
+    for row in range(n_rows):
+        if not needed[row]:
+            continue
+        code, a, b = rows[row]
+        if code == LITERAL:
+            coefficient[row], node[row] = _number(pool, literals[a])
+        elif code < LITERAL:
+            coefficient[row] = 1.0
+            node[row] = leaf(pool, code, a if code == VARIABLE else row)
+        else:
+            left, right = node[a], node[b] if arity[code] == 2 else ONE
+            if split and rows[a, 0] == PARAMETER:
+                left = leaf(pool, PARAMETER, n_parameters)
+                n_parameters += 1
+            if split and arity[code] == 2 and rows[b, 0] == PARAMETER:
+                right = leaf(pool, PARAMETER, n_parameters)
+                n_parameters += 1
+            if code == POWER:
+                value = integer_power(pool, coefficient[a], left, np.float64(b))
+            elif arity[code] == 1:
+                value = function(pool, code, coefficient[a], left)
+            else:
+                value = operation(pool, code, coefficient[a], left, coefficient[b], right)
+            coefficient[row], node[row] = value
+        if pool.state[TROUBLE] != FINE:
+            break
+    return coefficient[n_rows - 1], node[n_rows - 1]
