@@ -8,9 +8,12 @@ still have several, and only its fitted curve tells.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from pmsr.equation.expression import MAX_LENGTH
@@ -22,7 +25,8 @@ from pmsr.equation.operators import (
     VARIABLE,
 )
 from pmsr.equation.program import Program
-from pmsr.search.absorption import Census, find_idle, new_census, rebuild
+from pmsr.search import absorption, normal_form, spelling
+from pmsr.search.absorption import find_idle, rebuild
 from pmsr.search.genome import Genome
 from pmsr.search.normal_form import (
     COS,
@@ -32,14 +36,13 @@ from pmsr.search.normal_form import (
     SIN,
     TAN,
     TANH,
-    TROUBLE,
     Pool,
     compiled,
     mix,
     new_pool,
     read_rows,
 )
-from pmsr.search.spelling import COPIES, LITERALS, PARAMETERS, Draft, new_draft, spell
+from pmsr.search.spelling import Draft, new_draft, spell
 from pmsr.settings import Search
 
 # What `Folded.refusal` means: the constraints of a search, in the order in which they are checked.
@@ -68,6 +71,17 @@ KEEP, SPLIT, REFUSE = range(3)
 _SHARING = {"keep": KEEP, "split": SPLIT, "refuse": REFUSE}
 _NO_KEY = np.uint64(0)
 _HIGH, _MIDDLE, _LOW = np.uint64(48), np.uint64(24), np.uint64(0xFFFFFF)
+
+
+def _digest_sources() -> int:
+    """Digest the compiled modules: Numba's cache on disk looks at the date of this file only."""
+    digest = blake2b(digest_size=7)
+    for module in (normal_form, absorption, spelling):
+        digest.update(Path(module.__file__).read_bytes())
+    return int.from_bytes(digest.digest(), "big")
+
+
+_SOURCES = _digest_sources()
 
 
 @dataclass(frozen=True)
@@ -161,7 +175,6 @@ class Room(NamedTuple):
 
     pool: Pool
     other: Pool
-    census: Census
     draft: Draft
     needed: NDArray[np.bool_]
     waves: NDArray[np.bool_]
@@ -180,12 +193,10 @@ class Table(NamedTuple):
 
 def new_room(n_rows: int) -> Room:
     """Return room for graphs of so many rows."""
-    pool = new_pool(n_rows)
     return Room(
-        pool,
         new_pool(n_rows),
-        new_census(pool),
-        new_draft(len(pool.kind), n_rows),
+        new_pool(n_rows),
+        new_draft(n_rows),
         np.empty(n_rows, np.bool_),
         np.empty(n_rows, np.bool_),
         np.empty(n_rows),
@@ -254,7 +265,8 @@ def fold(
     if lengths is None:
         lengths = np.full(n, n_rows, np.int32)
     folded = _empty(n, width)
-    _fold_batch(
+    arguments = (
+        _SOURCES,
         np.ascontiguousarray(rows, np.int32),
         np.ascontiguousarray(literals, np.float64),
         np.ascontiguousarray(lengths, np.int32),
@@ -262,6 +274,9 @@ def fold(
         new_room(width),
         *(getattr(folded, name) for name in folded.__dataclass_fields__),
     )
+    if not _fold_batch(*arguments):
+        _fold_batch.recompile()
+        _fold_batch(*arguments)
     return folded
 
 
@@ -285,8 +300,9 @@ def _empty(n: int, width: int) -> Folded:
     )
 
 
-@compiled
+@njit(error_model="numpy", nogil=True, cache=True)
 def _fold_batch(  # type: ignore[no-untyped-def]
+    sources,
     graphs,
     numbers,
     lengths,
@@ -301,12 +317,16 @@ def _fold_batch(  # type: ignore[no-untyped-def]
     refusal,
     key,
 ):
+    """Fold graphs, unless this was compiled from other sources: then return False."""
+    if sources != _SOURCES:
+        return False
     for k in range(len(graphs)):
         n_nodes[k], size[k], refusal[k], key[k] = fold_one(
             graphs[k], lengths[k], numbers[k], table, room, nodes[k], literals[k]
         )
-        n_literals[k] = room.draft.state[LITERALS]
-        n_parameters[k] = room.draft.state[PARAMETERS]
+        n_literals[k] = room.draft[0].n_literals
+        n_parameters[k] = room.draft[0].n_parameters
+    return True
 
 
 @compiled
@@ -314,29 +334,29 @@ def fold_one(graph, n_rows, numbers, table, room, nodes, literals):  # type: ign
     """Fold one graph into `nodes` and `literals`.
 
     Returns the number of nodes, the size of the tree, the refusal and the key; the numbers of
-    literals and parameters are in ``room.draft.state``.
+    literals and parameters are in the first record of ``room.draft``.
     """
     sharing = table.options[1]
     n_nodes, size = _fold_rows(
         graph, n_rows, numbers, table, room, sharing == SPLIT, sharing != KEEP, nodes, literals
     )
-    if n_nodes > 0 and room.draft.state[COPIES] > 0:
+    if n_nodes > 0 and room.draft[0].n_copies > 0:
         # Copies have parameters of their own, which may absorb more.
         n_nodes, size = _fold_rows(
             nodes, n_nodes, literals, table, room, True, False, nodes, literals
         )
     if n_nodes == 0:
-        room.draft.state[LITERALS], room.draft.state[PARAMETERS] = 0, 0
-        trouble = room.draft.state[COPIES]
+        room.draft[0].n_literals, room.draft[0].n_parameters = 0, 0
+        trouble = room.draft[0].n_copies
         return 0, 0, IS_NOT_FINITE if trouble == NOT_FINITE else TOO_COMPLEX, _NO_KEY
     refusal = _find_refusal(nodes, n_nodes, size, table, room)
-    return n_nodes, size, refusal, _find_key(nodes, n_nodes, literals, room.draft.state[LITERALS])
+    return n_nodes, size, refusal, _find_key(nodes, n_nodes, literals, room.draft[0].n_literals)
 
 
 @compiled
 def _fold_rows(graph, n_rows, numbers, table, room, copy, split, nodes, literals):  # type: ignore[no-untyped-def]
     """Fold rows; in case of trouble there are no nodes, and its code stands for the copies."""
-    pool, other, census = room.pool, room.other, room.census
+    pool, other = room.pool, room.other
     coefficient, root = read_rows(
         pool,
         graph,
@@ -350,21 +370,21 @@ def _fold_rows(graph, n_rows, numbers, table, room, copy, split, nodes, literals
     )
     # Every pass leaves less than it found, and any number of passes leaves the same law.
     for _ in range(n_rows):
-        if pool.state[TROUBLE] != FINE or not table.options[0]:
+        if pool[0].trouble != FINE or not table.options[0]:
             break
-        coefficient, changed = find_idle(pool, coefficient, root, census)
+        coefficient, changed = find_idle(pool, coefficient, root)
         if not changed:
             break
-        times, root = rebuild(pool, root, census, table.arity, other)
+        times, root = rebuild(pool, root, table.arity, other)
         coefficient *= times
         pool, other = other, pool
     n_nodes, size = 0, 0
-    if pool.state[TROUBLE] == FINE:
+    if pool[0].trouble == FINE:
         n_nodes, size = spell(
-            pool, coefficient, root, census, table.arity, copy, room.draft, nodes, literals
+            pool, coefficient, root, table.arity, copy, room.draft, nodes, literals
         )
-    if pool.state[TROUBLE] != FINE:
-        room.draft.state[COPIES] = pool.state[TROUBLE]
+    if pool[0].trouble != FINE:
+        room.draft[0].n_copies = pool[0].trouble
         return 0, 0
     return n_nodes, size
 
@@ -375,7 +395,7 @@ def _find_refusal(nodes, n_nodes, size, table, room):  # type: ignore[no-untyped
     _, sharing, max_complexity, max_parameters, variable_exponents, nested = table.options
     if n_nodes > max_complexity or size > MAX_LENGTH:
         return TOO_COMPLEX
-    if room.draft.state[PARAMETERS] > max_parameters:
+    if room.draft[0].n_parameters > max_parameters:
         return TOO_MANY_PARAMETERS
     varies, waves, uses = room.needed, room.waves, room.node
     has_variable_exponent = has_nested_waves = has_foreign = has_shared = False

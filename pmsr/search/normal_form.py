@@ -8,7 +8,7 @@ Everything here is compiled, and works on arrays that the caller provides.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -23,58 +23,73 @@ SIN, COS, TAN, TANH = (operator_code(name) for name in ("sin", "cos", "tan", "ta
 LAST_BUILT_IN = max(ABS, TANH)
 
 ONE = 0  # the node of the number one, in every pool
-NODES, ENTRIES, TROUBLE = range(3)  # of Pool.state
-FINE, TOO_LARGE, NOT_FINITE = range(3)  # values of state[TROUBLE]
+FINE, TOO_LARGE, NOT_FINITE = range(3)  # what `trouble` can be
 
 
-class Pool(NamedTuple):
-    """The nodes of one graph, arguments first, and room for the sum and product in the making.
+# One record serves as a node, as an entry and, the first, as the state of the whole: compiled
+# code is handed one array, for which Numba compiles ten times faster than for a tuple of many.
+#
+# A pool holds the nodes of one graph, arguments first. The entries of a node are the records from
+# `first` on, `count` of them, each with a child and a number: the coefficient of a term or of a
+# function's argument; of a factor, *twice* the exponent, so that sqrt(x) is the factor x with the
+# number 1. A variable or parameter has its index as `first`. Behind the entries there is room for
+# the sum and for the product in the making.
+_FIELDS = {
+    # of a node
+    "kind": "i4",  # code of a leaf or an operator
+    "first": "i4",
+    "count": "i4",
+    "mark": "u8",  # of the content: finds equal nodes
+    "look": "u8",  # the same for all parameters: orders terms and factors
+    "uses": "i4",  # entries that refer to it; 0 if the result does not need it
+    "private": "i4",  # the parameter node that it amounts to, or -1
+    "scale": "i4",  # by what it can be multiplied
+    "next_coefficient": "f8",  # what it is in the pool that comes next
+    "next_node": "i4",
+    "row": "i4",  # where it is spelled
+    # of an entry
+    "child": "i4",
+    "value": "f8",
+    "bits": "u8",  # of the value
+    "next_value": "f8",  # from now on; 0 if it goes
+    # of all
+    "n_nodes": "i4",
+    "n_entries": "i4",
+    "most_nodes": "i4",
+    "terms": "i4",  # where the sum in the making begins
+    "factors": "i4",  # and the product
+    "trouble": "i4",
+}
 
-    The entries of a node are ``child[first : first + count]`` with a number each: the coefficient
-    of a term or of a function's argument; of a factor, *twice* the exponent, so that sqrt(x) is
-    the factor x with the number 1. A variable or parameter has its index as ``first``.
-    """
 
-    kind: NDArray[np.int32]  # code of a leaf or an operator
-    first: NDArray[np.int32]
-    count: NDArray[np.int32]
-    mark: NDArray[np.uint64]  # of the content: finds equal nodes
-    look: NDArray[np.uint64]  # the same for all parameters: orders terms and factors
-    child: NDArray[np.int32]
-    value: NDArray[np.float64]
-    bits: NDArray[np.uint64]  # of value
-    state: NDArray[np.int64]
-    term: NDArray[np.int32]
-    coefficient: NDArray[np.float64]
-    factor: NDArray[np.int32]
-    exponent: NDArray[np.float64]
+def _record() -> np.dtype[np.void]:
+    offsets, end = [], 0
+    for name in _FIELDS:
+        offsets.append(end - 8 if name == "bits" else end)
+        end += 0 if name == "bits" else 8
+    layout = {"names": list(_FIELDS), "formats": list(_FIELDS.values()), "offsets": offsets}
+    return np.dtype({**layout, "itemsize": end}, align=True)
+
+
+POOL = _record()
+Pool = NDArray[np.void]
 
 
 def new_pool(n_rows: int) -> Pool:
     """Return a pool for graphs of so many rows; what needs more is `TOO_LARGE`."""
     n_nodes, n_entries = 4 * n_rows + 16, 24 * n_rows + 64
-    value = np.empty(n_entries)
-    return Pool(
-        np.empty(n_nodes, np.int32),
-        np.empty(n_nodes, np.int32),
-        np.empty(n_nodes, np.int32),
-        np.empty(n_nodes, np.uint64),
-        np.empty(n_nodes, np.uint64),
-        np.empty(n_entries, np.int32),
-        value,
-        value.view(np.uint64),
-        np.zeros(3, np.int64),
-        np.empty(n_nodes, np.int32),
-        np.empty(n_nodes),
-        np.empty(n_nodes, np.int32),
-        np.empty(n_nodes),
-    )
+    pool = np.zeros(n_entries + 2 * n_nodes, POOL)
+    pool[0]["most_nodes"] = n_nodes
+    pool[0]["terms"], pool[0]["factors"] = n_entries, n_entries + n_nodes
+    return pool
 
 
 # Any: what Numba compiles has no annotations; types are inferred from the arrays of the pool.
 def compiled(function: Any) -> Any:
-    """Compile, release the GIL and keep the result on disk."""
-    return njit(error_model="numpy", nogil=True, cache=True)(function)
+    """Compile for callers that are compiled too."""
+    return njit(error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(
+        function
+    )
 
 
 _START = np.uint64(0x9E3779B97F4A7C15)
@@ -94,7 +109,7 @@ def mix(digest, word):  # type: ignore[no-untyped-def]
 @compiled
 def clear(pool):  # type: ignore[no-untyped-def]
     """Empty a pool, but for the number one."""
-    pool.state[NODES], pool.state[ENTRIES], pool.state[TROUBLE] = 0, 0, FINE
+    pool[0].n_nodes, pool[0].n_entries, pool[0].trouble = 0, 0, FINE
     leaf(pool, LITERAL, 0)
 
 
@@ -115,77 +130,78 @@ def _rank(kind):  # type: ignore[no-untyped-def]
 @compiled
 def leaf(pool, kind, index):  # type: ignore[no-untyped-def]
     """Return the node of a variable, a parameter or the number one."""
-    n = pool.state[NODES]
+    n = pool[0].n_nodes
     for node in range(n):
-        if pool.kind[node] == kind and pool.first[node] == index:
+        if pool[node].kind == kind and pool[node].first == index:
             return node
-    if n == len(pool.kind):
-        pool.state[TROUBLE] = TOO_LARGE
+    if n == pool[0].most_nodes:
+        pool[0].trouble = TOO_LARGE
         return ONE
-    pool.kind[n], pool.first[n], pool.count[n] = kind, index, 0
+    pool[n].kind, pool[n].first, pool[n].count = kind, index, 0
     seen = np.uint64(index) if kind == VARIABLE else np.uint64(0)
-    pool.look[n] = (np.uint64(_rank(kind)) << _CLASS_SHIFT) | seen
-    pool.mark[n] = np.uint64(0)  # no inner node's
-    pool.state[NODES] = n + 1
+    pool[n].look = (np.uint64(_rank(kind)) << _CLASS_SHIFT) | seen
+    pool[n].mark = np.uint64(0)  # no inner node's
+    pool[0].n_nodes = n + 1
     return n
 
 
 @compiled
-def _intern(pool, kind, children, values, n):  # type: ignore[no-untyped-def]
+def _intern(pool, kind, entries, n):  # type: ignore[no-untyped-def]
     """Return the node with these entries: the one that is there already, or a new one."""
-    node, start = pool.state[NODES], pool.state[ENTRIES]
-    if node == len(pool.kind) or start + n > len(pool.child):
-        pool.state[TROUBLE] = TOO_LARGE
+    node, start = pool[0].n_nodes, pool[0].n_entries
+    if node == pool[0].most_nodes or start + n > pool[0].terms:
+        pool[0].trouble = TOO_LARGE
         return ONE
     mark = look = mix(_START, np.uint64(kind))
     for k in range(n):
-        pool.child[start + k], pool.value[start + k] = children[k], values[k]
-        bits = pool.bits[start + k]
-        mark = mix(mix(mark, np.uint64(children[k])), bits)
-        look = mix(mix(look, pool.look[children[k]]), bits)
+        child = pool[entries + k].child
+        pool[start + k].child, pool[start + k].value = child, pool[entries + k].value
+        bits = pool[start + k].bits
+        mark = mix(mix(mark, np.uint64(child)), bits)
+        look = mix(mix(look, pool[child].look), bits)
     mark |= np.uint64(1)
     for other in range(node):
-        if pool.mark[other] == mark:
+        if pool[other].mark == mark:
             return other
-    pool.kind[node], pool.first[node], pool.count[node] = kind, start, n
-    pool.mark[node] = mark
-    pool.look[node] = (np.uint64(_rank(kind)) << _CLASS_SHIFT) | (look >> _FOUR)
-    pool.state[NODES], pool.state[ENTRIES] = node + 1, start + n
+    pool[node].kind, pool[node].first, pool[node].count = kind, start, n
+    pool[node].mark = mark
+    pool[node].look = (np.uint64(_rank(kind)) << _CLASS_SHIFT) | (look >> _FOUR)
+    pool[0].n_nodes, pool[0].n_entries = node + 1, start + n
     return node
 
 
 @compiled
-def _sort(pool, children, values, n):  # type: ignore[no-untyped-def]
+def _sort(pool, entries, n):  # type: ignore[no-untyped-def]
     for i in range(1, n):
-        child, value = children[i], values[i]
-        look = pool.look[child]
-        k = i
-        while k > 0:
-            other = children[k - 1]
-            if pool.look[other] < look or (pool.look[other] == look and other < child):
+        child, value = pool[entries + i].child, pool[entries + i].value
+        look = pool[child].look
+        k = entries + i
+        while k > entries:
+            other = pool[k - 1].child
+            if pool[other].look < look or (pool[other].look == look and other < child):
                 break
-            children[k], values[k] = other, values[k - 1]
+            pool[k].child, pool[k].value = other, pool[k - 1].value
             k -= 1
-        children[k], values[k] = child, value
+        pool[k].child, pool[k].value = child, value
 
 
 @compiled
-def _collect(children, values, n, child, value):  # type: ignore[no-untyped-def]
+def _collect(pool, entries, n, child, value):  # type: ignore[no-untyped-def]
     """Add to the number of a child in a list, which it joins if it is not there."""
-    for k in range(n):
-        if children[k] == child:
-            values[k] += value
+    for k in range(entries, entries + n):
+        if pool[k].child == child:
+            pool[k].value += value
             return n
-    children[n], values[n] = child, value
+    pool[entries + n].child, pool[entries + n].value = child, value
     return n + 1
 
 
 @compiled
-def _without_zeros(children, values, n):  # type: ignore[no-untyped-def]
+def _without_zeros(pool, entries, n):  # type: ignore[no-untyped-def]
     kept = 0
-    for k in range(n):
-        if values[k] != 0.0:
-            children[kept], values[kept] = children[k], values[k]
+    for k in range(entries, entries + n):
+        if pool[k].value != 0.0:
+            pool[entries + kept].child, pool[entries + kept].value = pool[k].child, pool[k].value
             kept += 1
     return kept
 
@@ -195,11 +211,11 @@ def add_term(pool, n, coefficient, node):  # type: ignore[no-untyped-def]
     """Add a value to the sum in the making, which has n terms; return how many it has now."""
     if coefficient == 0.0:
         return n
-    if pool.kind[node] != SUM:
-        return _collect(pool.term, pool.coefficient, n, node, coefficient)
-    for k in range(pool.first[node], pool.first[node] + pool.count[node]):
-        value = coefficient * pool.value[k]
-        n = _collect(pool.term, pool.coefficient, n, pool.child[k], value)
+    if pool[node].kind != SUM:
+        return _collect(pool, pool[0].terms, n, node, coefficient)
+    for k in range(pool[node].first, pool[node].first + pool[node].count):
+        value = coefficient * pool[k].value
+        n = _collect(pool, pool[0].terms, n, pool[k].child, value)
     return n
 
 
@@ -209,27 +225,28 @@ def finish_sum(pool, n):  # type: ignore[no-untyped-def]
 
     The number is what all terms have in common: 4*y - 2*x is -2 times x - 2*y.
     """
-    n = _without_zeros(pool.term, pool.coefficient, n)
+    terms = pool[0].terms
+    n = _without_zeros(pool, pool[0].terms, n)
     if n == 0:
         return 0.0, ONE
     for k in range(n):
-        if not np.isfinite(pool.coefficient[k]):
-            pool.state[TROUBLE] = NOT_FINITE
+        if not np.isfinite(pool[terms + k].value):
+            pool[0].trouble = NOT_FINITE
             return 1.0, ONE
     if n == 1:
-        return pool.coefficient[0], pool.term[0]
-    _sort(pool, pool.term, pool.coefficient, n)
-    common = abs(pool.coefficient[0])
+        return pool[terms].value, pool[terms].child
+    _sort(pool, pool[0].terms, n)
+    common = abs(pool[terms].value)
     for k in range(1, n):
         if common == 1.0:
             break
-        common = _common_factor(common, abs(pool.coefficient[k]))
-    if pool.coefficient[0] < 0.0:
+        common = _common_factor(common, abs(pool[terms + k].value))
+    if pool[terms].value < 0.0:
         common = -common
     if common != 1.0:
         for k in range(n):
-            pool.coefficient[k] /= common
-    return common, _intern(pool, SUM, pool.term, pool.coefficient, n)
+            pool[terms + k].value /= common
+    return common, _intern(pool, SUM, pool[0].terms, n)
 
 
 @compiled
@@ -249,10 +266,10 @@ def add_factor(pool, n, node, power):  # type: ignore[no-untyped-def]
     """Add an integer power of a node to the product in the making, which has n factors."""
     if node == ONE:
         return n
-    if pool.kind[node] != PRODUCT:
-        return _collect(pool.factor, pool.exponent, n, node, 2.0 * power)
-    for k in range(pool.first[node], pool.first[node] + pool.count[node]):
-        n = _collect(pool.factor, pool.exponent, n, pool.child[k], pool.value[k] * power)
+    if pool[node].kind != PRODUCT:
+        return _collect(pool, pool[0].factors, n, node, 2.0 * power)
+    for k in range(pool[node].first, pool[node].first + pool[node].count):
+        n = _collect(pool, pool[0].factors, n, pool[k].child, pool[k].value * power)
     return n
 
 
@@ -261,83 +278,85 @@ def _add_exponential(pool, n, coefficient, node):  # type: ignore[no-untyped-def
     """Add the factor exp(coefficient*node); return the number of factors, and a number."""
     if node == ONE:
         return n, np.exp(coefficient)
-    if pool.kind[node] == LOG and 2.0 * coefficient == np.floor(2.0 * coefficient):
-        inner = pool.first[node]
-        if pool.value[inner] == 1.0:
+    if pool[node].kind == LOG and 2.0 * coefficient == np.floor(2.0 * coefficient):
+        inner = pool[node].first
+        if pool[inner].value == 1.0:
             if coefficient == np.floor(coefficient):
-                return add_factor(pool, n, pool.child[inner], coefficient), 1.0
-            child, twice = pool.child[inner], 2.0 * coefficient
-            return _collect(pool.factor, pool.exponent, n, child, twice), 1.0
+                return add_factor(pool, n, pool[inner].child, coefficient), 1.0
+            child, twice = pool[inner].child, 2.0 * coefficient
+            return _collect(pool, pool[0].factors, n, child, twice), 1.0
     function = _function_node(pool, EXP, coefficient, node)
-    return _collect(pool.factor, pool.exponent, n, function, 2.0), 1.0
+    return _collect(pool, pool[0].factors, n, function, 2.0), 1.0
 
 
 @compiled
 def finish_product(pool, coefficient, n):  # type: ignore[no-untyped-def]
     """Return the product in the making times a number, as a number and a node."""
+    factors = pool[0].factors
     settled = False
     while not settled:
         settled = True
         n_exp, is_exp_plain = 0, True
         for k in range(n):
-            base, twice = pool.factor[k], pool.exponent[k]
+            base, twice = pool[factors + k].child, pool[factors + k].value
             if twice == 0.0:
                 continue
             if abs(twice) > 2 * LARGEST_EXPONENT:
-                pool.state[TROUBLE] = TOO_LARGE
+                pool[0].trouble = TOO_LARGE
                 return 1.0, ONE
-            kind = pool.kind[base]
+            kind = pool[base].kind
             if kind == EXP:
                 n_exp += 1
                 is_exp_plain = is_exp_plain and twice == 2.0
             elif kind == PRODUCT and twice % 2.0 == 0.0:
                 # sqrt(x*y)**2
-                pool.exponent[k] = 0.0
+                pool[factors + k].value = 0.0
                 n = add_factor(pool, n, base, 0.5 * twice)
                 settled = False
             elif kind == ABS and twice % 4.0 == 0.0:
-                pool.exponent[k] = 0.0
-                n = add_factor(pool, n, pool.child[pool.first[base]], 0.5 * twice)
+                pool[factors + k].value = 0.0
+                n = add_factor(pool, n, pool[pool[base].first].child, 0.5 * twice)
                 settled = False
             elif kind == SQRT and twice % 4.0 == 0.0:
                 # sqrt(-x)**2
-                pool.exponent[k] = 0.0
-                coefficient *= pool.value[pool.first[base]] ** (0.25 * twice)
-                n = add_factor(pool, n, pool.child[pool.first[base]], 0.25 * twice)
+                pool[factors + k].value = 0.0
+                coefficient *= pool[pool[base].first].value ** (0.25 * twice)
+                n = add_factor(pool, n, pool[pool[base].first].child, 0.25 * twice)
                 settled = False
         if n_exp > 1 or not is_exp_plain:
             # exp(x)*exp(y), exp(x)**2
             n_terms = 0
             for k in range(n):
-                base, half = pool.factor[k], 0.5 * pool.exponent[k]
-                if half != 0.0 and pool.kind[base] == EXP:
-                    inner = pool.first[base]
-                    times = half * pool.value[inner]
-                    n_terms = add_term(pool, n_terms, times, pool.child[inner])
-                    pool.exponent[k] = 0.0
+                base, half = pool[factors + k].child, 0.5 * pool[factors + k].value
+                if half != 0.0 and pool[base].kind == EXP:
+                    inner = pool[base].first
+                    times = half * pool[inner].value
+                    n_terms = add_term(pool, n_terms, times, pool[inner].child)
+                    pool[factors + k].value = 0.0
             times, node = finish_sum(pool, n_terms)
-            n = _without_zeros(pool.factor, pool.exponent, n)
+            n = _without_zeros(pool, pool[0].factors, n)
             n, number = _add_exponential(pool, n, times, node)
             coefficient *= number
             settled = False
-        if pool.state[TROUBLE] != FINE:
+        if pool[0].trouble != FINE:
             return 1.0, ONE
     if coefficient == 0.0 or not np.isfinite(coefficient):
-        pool.state[TROUBLE] = pool.state[TROUBLE] if coefficient == 0.0 else NOT_FINITE
+        pool[0].trouble = pool[0].trouble if coefficient == 0.0 else NOT_FINITE
         return 0.0, ONE
-    n = _without_zeros(pool.factor, pool.exponent, n)
+    n = _without_zeros(pool, pool[0].factors, n)
     if n == 0:
         return coefficient, ONE
-    if n == 1 and pool.exponent[0] == 2.0:
-        return coefficient, pool.factor[0]
-    _sort(pool, pool.factor, pool.exponent, n)
-    return coefficient, _intern(pool, PRODUCT, pool.factor, pool.exponent, n)
+    if n == 1 and pool[factors].value == 2.0:
+        return coefficient, pool[factors].child
+    _sort(pool, pool[0].factors, n)
+    return coefficient, _intern(pool, PRODUCT, pool[0].factors, n)
 
 
 @compiled
 def _function_node(pool, code, coefficient, node):  # type: ignore[no-untyped-def]
-    pool.term[0], pool.coefficient[0] = node, coefficient
-    return _intern(pool, code, pool.term, pool.coefficient, 1)
+    terms = pool[0].terms
+    pool[terms].child, pool[terms].value = node, coefficient
+    return _intern(pool, code, pool[0].terms, 1)
 
 
 @compiled
@@ -346,7 +365,7 @@ def integer_power(pool, coefficient, node, power):  # type: ignore[no-untyped-de
     if power == 0.0:
         return 1.0, ONE
     if abs(power) > LARGEST_EXPONENT:
-        pool.state[TROUBLE] = TOO_LARGE
+        pool[0].trouble = TOO_LARGE
         return 1.0, ONE
     return finish_product(pool, coefficient**power, add_factor(pool, 0, node, power))
 
@@ -354,12 +373,12 @@ def integer_power(pool, coefficient, node, power):  # type: ignore[no-untyped-de
 @compiled
 def _is_never_negative(pool, node):  # type: ignore[no-untyped-def]
     """Tell whether a node is zero or more wherever it is defined, by its kind alone."""
-    kind = pool.kind[node]
+    kind = pool[node].kind
     if kind != PRODUCT:
         return kind == EXP or kind == ABS or kind == SQRT
-    for k in range(pool.first[node], pool.first[node] + pool.count[node]):
-        kind = pool.kind[pool.child[k]]
-        is_even = pool.value[k] % 4.0 != 2.0
+    for k in range(pool[node].first, pool[node].first + pool[node].count):
+        kind = pool[pool[k].child].kind
+        is_even = pool[k].value % 4.0 != 2.0
         if not (is_even or kind == EXP or kind == ABS or kind == SQRT):
             return False
     return True
@@ -380,40 +399,40 @@ def square_root(pool, coefficient, node):  # type: ignore[no-untyped-def]
     if coefficient < 0.0:
         return np.sqrt(-coefficient), _function_node(pool, SQRT, -1.0, node)
     root = np.sqrt(coefficient)
-    kind = pool.kind[node]
+    kind = pool[node].kind
     if kind == EXP:
-        inner = pool.first[node]
-        half = 0.5 * pool.value[inner]
-        n, number = _add_exponential(pool, 0, half, pool.child[inner])
+        inner = pool[node].first
+        half = 0.5 * pool[inner].value
+        n, number = _add_exponential(pool, 0, half, pool[inner].child)
         return finish_product(pool, root * number, n)
     if kind != PRODUCT:
-        n = _collect(pool.factor, pool.exponent, 0, node, 1.0)
+        n = _collect(pool, pool[0].factors, 0, node, 1.0)
         return finish_product(pool, root, n)
-    start, stop = pool.first[node], pool.first[node] + pool.count[node]
+    start, stop = pool[node].first, pool[node].first + pool[node].count
     n = 0
     for k in range(start, stop):
-        if pool.value[k] % 4.0 != 0.0:
-            n = _collect(pool.factor, pool.exponent, n, pool.child[k], pool.value[k])
+        if pool[k].value % 4.0 != 0.0:
+            n = _collect(pool, pool[0].factors, n, pool[k].child, pool[k].value)
     _, rest = finish_product(pool, 1.0, n)
     n = 0
     if rest != ONE:
-        inner = pool.first[rest]
-        if pool.kind[rest] == PRODUCT and pool.count[rest] == 1 and pool.value[inner] % 2.0 == 0.0:
-            twice = 0.5 * pool.value[inner]
-            n = _collect(pool.factor, pool.exponent, n, pool.child[inner], twice)
+        inner = pool[rest].first
+        if pool[rest].kind == PRODUCT and pool[rest].count == 1 and pool[inner].value % 2.0 == 0.0:
+            twice = 0.5 * pool[inner].value
+            n = _collect(pool, pool[0].factors, n, pool[inner].child, twice)
         else:
-            n = _collect(pool.factor, pool.exponent, n, rest, 1.0)
+            n = _collect(pool, pool[0].factors, n, rest, 1.0)
     for k in range(start, stop):
-        if pool.value[k] % 4.0 == 0.0:
-            positive, twice = _absolute(pool, pool.child[k]), 0.5 * pool.value[k]
-            n = _collect(pool.factor, pool.exponent, n, positive, twice)
+        if pool[k].value % 4.0 == 0.0:
+            positive, twice = _absolute(pool, pool[k].child), 0.5 * pool[k].value
+            n = _collect(pool, pool[0].factors, n, positive, twice)
     return finish_product(pool, root, n)
 
 
 @compiled
 def _number(pool, value):  # type: ignore[no-untyped-def]
     if not np.isfinite(value):
-        pool.state[TROUBLE] = NOT_FINITE
+        pool[0].trouble = NOT_FINITE
         return 1.0, ONE
     return value, ONE
 
@@ -429,23 +448,23 @@ def function(pool, code, coefficient, node):  # type: ignore[no-untyped-def]
         return 1.0, _function_node(pool, code, coefficient, node)
     if node == ONE:
         return _number(pool, _function_of_number(code, coefficient))
-    inner = pool.first[node]
+    inner = pool[node].first
     if code == EXP:
         n, number = _add_exponential(pool, 0, coefficient, node)
         return finish_product(pool, number, n)
     if code == ABS:
         return abs(coefficient), _absolute(pool, node)
     if code == LOG:
-        if coefficient == 1.0 and pool.kind[node] == EXP:
-            return pool.value[inner], pool.child[inner]
+        if coefficient == 1.0 and pool[node].kind == EXP:
+            return pool[inner].value, pool[inner].child
         if (
             coefficient == 1.0
-            and pool.kind[node] == PRODUCT
-            and pool.count[node] == 1
-            and pool.value[inner] % 4.0 != 0.0
+            and pool[node].kind == PRODUCT
+            and pool[node].count == 1
+            and pool[inner].value % 4.0 != 0.0
         ):
             # log(x**3), log(sqrt(x)); log(x**2) is defined where log(x) is not
-            return 0.5 * pool.value[inner], _function_node(pool, LOG, 1.0, pool.child[inner])
+            return 0.5 * pool[inner].value, _function_node(pool, LOG, 1.0, pool[inner].child)
         return 1.0, _function_node(pool, LOG, coefficient, node)
     sign = -1.0 if coefficient < 0.0 and code != COS else 1.0
     return sign, _function_node(pool, code, abs(coefficient), node)
@@ -489,9 +508,10 @@ def operation(pool, code, k_a, a, k_b, b):  # type: ignore[no-untyped-def]
 
 @compiled
 def _binary_node(pool, code, k_a, a, k_b, b):  # type: ignore[no-untyped-def]
-    pool.term[0], pool.coefficient[0] = (ONE if k_a == 0.0 else a), k_a
-    pool.term[1], pool.coefficient[1] = (ONE if k_b == 0.0 else b), k_b
-    return 1.0, _intern(pool, code, pool.term, pool.coefficient, 2)
+    terms = pool[0].terms
+    pool[terms].child, pool[terms].value = (ONE if k_a == 0.0 else a), k_a
+    pool[terms + 1].child, pool[terms + 1].value = (ONE if k_b == 0.0 else b), k_b
+    return 1.0, _intern(pool, code, pool[0].terms, 2)
 
 
 @compiled
@@ -554,6 +574,6 @@ def read_rows(pool, rows, n_rows, literals, arity, split, needed, coefficient, n
             else:
                 value = operation(pool, code, coefficient[a], left, coefficient[b], right)
             coefficient[row], node[row] = value
-        if pool.state[TROUBLE] != FINE:
+        if pool[0].trouble != FINE:
             break
     return coefficient[n_rows - 1], node[n_rows - 1]

@@ -1,7 +1,5 @@
 """From the normal form back to the rows of a program: short, ordered, each row once."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,13 +9,11 @@ from pmsr.search.normal_form import (
     DIVIDE,
     FINE,
     MINUS,
-    NODES,
     ONE,
     PRODUCT,
     SQRT,
     SUM,
     TOO_LARGE,
-    TROUBLE,
     compiled,
 )
 
@@ -25,76 +21,69 @@ from pmsr.search.normal_form import (
 LARGEST_SIZE = 2**30
 
 
-class Draft(NamedTuple):
-    """Rows in the making, in no order yet, and the numbers that they refer to."""
+# A draft is rows in the making, in no order yet; the first record also has the state of all.
+DRAFT = np.dtype(
+    [
+        ("code", "i4"),
+        ("a", "i4"),
+        ("b", "i4"),
+        ("place", "i4"),  # in the finished table, or -1
+        ("size", "i8"),  # nodes of the tree below
+        ("literal", "f8"),  # the numbers that rows refer to
+        ("varies", "i4"),  # with a parameter
+        ("stack", "i4"),  # of a walk: rows,
+        ("stage", "i4"),  # how many of their arguments are done,
+        ("left", "i4"),  # and where the first is
+        ("n_rows", "i4"),
+        ("n_literals", "i4"),
+        ("n_parameters", "i4"),
+        ("n_copies", "i4"),
+    ],
+    align=True,
+)
+Draft = NDArray[np.void]
 
-    rows: NDArray[np.int32]
-    literals: NDArray[np.float64]
-    size: NDArray[np.int64]  # nodes of the tree below a row
-    place: NDArray[np.int32]  # in the finished table, or -1
-    varies: NDArray[np.bool_]  # with a parameter
-    stack: NDArray[np.int32]  # of a walk: rows,
-    stage: NDArray[np.int8]  # how many of their arguments are done,
-    left: NDArray[np.int32]  # and where the first is
-    row: NDArray[np.int32]  # of a node of the pool
-    state: NDArray[np.int64]
 
-
-ROWS, LITERALS, PARAMETERS, COPIES = range(4)  # of Draft.state: how many there are
-
-
-def new_draft(n_nodes: int, n_rows: int) -> Draft:
-    """Return room for the spelling of a pool with so many nodes, in so many rows at most."""
-    most = 4 * n_rows + 16
-    return Draft(
-        np.empty((most, 3), np.int32),
-        np.empty(most),
-        np.empty(most, np.int64),
-        np.empty(most, np.int32),
-        np.empty(most, np.bool_),
-        np.empty(most, np.int32),
-        np.empty(most, np.int8),
-        np.empty(most, np.int32),
-        np.empty(n_nodes, np.int32),
-        np.zeros(4, np.int64),
-    )
+def new_draft(n_rows: int) -> Draft:
+    """Return room for the spelling of graphs of so many rows."""
+    return np.zeros(4 * n_rows + 16, DRAFT)
 
 
 @compiled
 def _row(pool, draft, code, a, b):  # type: ignore[no-untyped-def]
     """Return the place of a row: of one that is there already, or of a new one."""
-    n = draft.state[ROWS]
+    n = draft[0].n_rows
     for k in range(n):
-        if draft.rows[k, 0] == code and draft.rows[k, 1] == a and draft.rows[k, 2] == b:
+        if draft[k].code == code and draft[k].a == a and draft[k].b == b:
             return k
-    if n == len(draft.rows):
-        pool.state[TROUBLE] = TOO_LARGE
+    if n == len(draft):
+        pool[0].trouble = TOO_LARGE
         return 0
-    draft.rows[n, 0], draft.rows[n, 1], draft.rows[n, 2] = code, a, b
-    draft.state[ROWS] = n + 1
+    draft[n].code, draft[n].a, draft[n].b = code, a, b
+    draft[0].n_rows = n + 1
     return n
 
 
 @compiled
 def _literal(pool, draft, value):  # type: ignore[no-untyped-def]
-    n = draft.state[LITERALS]
+    n = draft[0].n_literals
     for k in range(n):
-        if draft.literals[k] == value:
+        if draft[k].literal == value:
             return _row(pool, draft, LITERAL, k, 0)
-    if n == len(draft.literals):
-        pool.state[TROUBLE] = TOO_LARGE
+    if n == len(draft):
+        pool[0].trouble = TOO_LARGE
         return 0
-    draft.literals[n] = value
-    draft.state[LITERALS] = n + 1
+    draft[n].literal = value
+    draft[0].n_literals = n + 1
     return _row(pool, draft, LITERAL, n, 0)
 
 
 @compiled
 def _can_be_turned(pool, node):  # type: ignore[no-untyped-def]
     """Tell whether a node is a sum with a negative term: -(x - y) is y - x."""
-    if pool.kind[node] == SUM:
-        for k in range(pool.first[node], pool.first[node] + pool.count[node]):
-            if pool.value[k] < 0.0:
+    if pool[node].kind == SUM:
+        for k in range(pool[node].first, pool[node].first + pool[node].count):
+            if pool[k].value < 0.0:
                 return True
     return False
 
@@ -115,9 +104,9 @@ def _spell_term(pool, draft, coefficient, node):  # type: ignore[no-untyped-def]
     """Return the row of a number times a node, whose parts have rows."""
     if node == ONE:
         return _literal(pool, draft, coefficient)
-    if pool.kind[node] == PRODUCT:
+    if pool[node].kind == PRODUCT:
         return _spell_product(pool, draft, coefficient, node)
-    return _times(pool, draft, coefficient, draft.row[node])
+    return _times(pool, draft, coefficient, pool[node].row)
 
 
 @compiled
@@ -131,17 +120,17 @@ def _spell(pool, draft, coefficient, node):  # type: ignore[no-untyped-def]
 @compiled
 def _spell_sum(pool, draft, sign, node):  # type: ignore[no-untyped-def]
     """Return the row of a sum, or of its negative: first what is added, then what is taken."""
-    start, stop = pool.first[node], pool.first[node] + pool.count[node]
+    start, stop = pool[node].first, pool[node].first + pool[node].count
     total = -1
     for k in range(start, stop):
-        value = sign * pool.value[k]
+        value = sign * pool[k].value
         if value > 0.0:
-            term = _spell_term(pool, draft, value, pool.child[k])
+            term = _spell_term(pool, draft, value, pool[k].child)
             total = term if total < 0 else _row(pool, draft, SUM, total, term)
     for k in range(start, stop):
-        value = sign * pool.value[k]
+        value = sign * pool[k].value
         if value < 0.0:
-            term = _spell_term(pool, draft, -value, pool.child[k])
+            term = _spell_term(pool, draft, -value, pool[k].child)
             total = _row(pool, draft, MINUS, total, term)
     return total
 
@@ -157,16 +146,16 @@ def _spell_power(pool, draft, row, twice):  # type: ignore[no-untyped-def]
 @compiled
 def _spell_product(pool, draft, coefficient, node):  # type: ignore[no-untyped-def]
     """Return the row of a number times a product: a quotient, if an exponent is negative."""
-    start, stop = pool.first[node], pool.first[node] + pool.count[node]
+    start, stop = pool[node].first, pool[node].first + pool[node].count
     turned = -1
     if coefficient < 0.0:
         for k in range(start, stop):
-            if pool.value[k] % 4.0 == 2.0 and _can_be_turned(pool, pool.child[k]):
+            if pool[k].value % 4.0 == 2.0 and _can_be_turned(pool, pool[k].child):
                 turned, coefficient = k, -coefficient
                 break
     n_above = 0
     for k in range(start, stop):
-        n_above += pool.value[k] > 0.0
+        n_above += pool[k].value > 0.0
     above, below = -1, -1
     if coefficient != 1.0:
         inverse = 1.0 / coefficient
@@ -174,18 +163,18 @@ def _spell_product(pool, draft, coefficient, node):  # type: ignore[no-untyped-d
             below = _literal(pool, draft, inverse)
         else:
             above = _literal(pool, draft, coefficient)
-    elif n_above == 0 and stop - start == 1 and pool.value[start] < -2.0:
+    elif n_above == 0 and stop - start == 1 and pool[start].value < -2.0:
         # x**-2 is shorter than 1/x**2.
-        base = draft.row[pool.child[start]]
-        return _spell_power(pool, draft, base, pool.value[start])
+        base = pool[pool[start].child].row
+        return _spell_power(pool, draft, base, pool[start].value)
     elif n_above == 0:
         above = _literal(pool, draft, 1.0)
     for k in range(start, stop):
-        base = draft.row[pool.child[k]]
+        base = pool[pool[k].child].row
         if k == turned:
-            base = _spell_sum(pool, draft, -1.0, pool.child[k])
-        factor = _spell_power(pool, draft, base, abs(pool.value[k]))
-        if pool.value[k] > 0.0:
+            base = _spell_sum(pool, draft, -1.0, pool[k].child)
+        factor = _spell_power(pool, draft, base, abs(pool[k].value))
+        if pool[k].value > 0.0:
             above = factor if above < 0 else _row(pool, draft, PRODUCT, above, factor)
         else:
             below = factor if below < 0 else _row(pool, draft, PRODUCT, below, factor)
@@ -193,7 +182,7 @@ def _spell_product(pool, draft, coefficient, node):  # type: ignore[no-untyped-d
 
 
 @compiled
-def spell(pool, coefficient, root, census, arity, split, draft, rows, literals):  # type: ignore[no-untyped-def]
+def spell(pool, coefficient, root, arity, split, draft, rows, literals):  # type: ignore[no-untyped-def]
     """Write a pool as the rows of a program; return their number, and that of the tree's nodes.
 
     With `split`, a row that depends on a parameter is written again, with parameters of its own,
@@ -202,28 +191,28 @@ def spell(pool, coefficient, root, census, arity, split, draft, rows, literals):
     Rows follow their arguments, in the order in which a walk from the result meets them, and
     parameters and literals are numbered in that order; so the table depends on the law alone.
     """
-    draft.state[:] = 0
-    count_uses(pool, root, census)
-    for node in range(pool.state[NODES]):
-        if census.uses[node] == 0 or node == ONE:
+    draft[0].n_rows = draft[0].n_literals = 0
+    count_uses(pool, root)
+    for node in range(pool[0].n_nodes):
+        if pool[node].uses == 0 or node == ONE:
             continue
-        kind, start = pool.kind[node], pool.first[node]
+        kind, start = pool[node].kind, pool[node].first
         if kind == VARIABLE or kind == PARAMETER:
-            draft.row[node] = _row(pool, draft, kind, start, 0)
+            pool[node].row = _row(pool, draft, kind, start, 0)
         elif kind == SUM:
-            draft.row[node] = _spell_sum(pool, draft, 1.0, node)
+            pool[node].row = _spell_sum(pool, draft, 1.0, node)
         elif kind == PRODUCT:
-            draft.row[node] = _spell_product(pool, draft, 1.0, node)
+            pool[node].row = _spell_product(pool, draft, 1.0, node)
         else:
-            a = _spell(pool, draft, pool.value[start], pool.child[start])
+            a = _spell(pool, draft, pool[start].value, pool[start].child)
             b = a
             if arity[kind] == 2:
-                b = _spell(pool, draft, pool.value[start + 1], pool.child[start + 1])
-            draft.row[node] = _row(pool, draft, kind, a, b)
-        if pool.state[TROUBLE] != FINE:
+                b = _spell(pool, draft, pool[start + 1].value, pool[start + 1].child)
+            pool[node].row = _row(pool, draft, kind, a, b)
+        if pool[0].trouble != FINE:
             return 0, 0
     last = _spell(pool, draft, coefficient, root)
-    if pool.state[TROUBLE] != FINE:
+    if pool[0].trouble != FINE:
         return 0, 0
     return _walk(pool, draft, last, arity, split, rows, literals)
 
@@ -231,50 +220,50 @@ def spell(pool, coefficient, root, census, arity, split, draft, rows, literals):
 @compiled
 def _walk(pool, draft, last, arity, split, rows, literals):  # type: ignore[no-untyped-def]
     """Copy the rows that the last one needs to the table, and number what they refer to."""
-    place, size, stack, stage, left = draft.place, draft.size, draft.stack, draft.stage, draft.left
-    place[: draft.state[ROWS]] = -1
+    for row in range(draft[0].n_rows):
+        draft[row].place = -1
     n_rows = n_literals = n_parameters = n_copies = 0
-    stack[0], stage[0], depth, found = last, 0, 1, -1
+    draft[0].stack, draft[0].stage, depth, found = last, 0, 1, -1
     while depth > 0:
         top = depth - 1
-        row = stack[top]
-        code, a, b = draft.rows[row]
-        if stage[top] == 0:
-            if place[row] >= 0 and not (split and draft.varies[row]):
-                found, depth = place[row], top
+        row = draft[top].stack
+        code, a, b = draft[row].code, draft[row].a, draft[row].b
+        if draft[top].stage == 0:
+            if draft[row].place >= 0 and not (split and draft[row].varies):
+                found, depth = draft[row].place, top
                 continue
             if arity[code] > 0:
-                stage[top], stack[depth], stage[depth] = 1, a, 0
+                draft[top].stage, draft[depth].stack, draft[depth].stage = 1, a, 0
                 depth += 1
                 continue
-        elif stage[top] == 1:
-            left[top] = found
+        elif draft[top].stage == 1:
+            draft[top].left = found
             if arity[code] > 1:
-                stage[top], stack[depth], stage[depth] = 2, b, 0
+                draft[top].stage, draft[depth].stack, draft[depth].stage = 2, b, 0
                 depth += 1
                 continue
         if n_rows == len(rows):
-            pool.state[TROUBLE] = TOO_LARGE
+            pool[0].trouble = TOO_LARGE
             return 0, 0
-        size[row], draft.varies[row] = 1, code == PARAMETER
+        draft[row].size, draft[row].varies = 1, code == PARAMETER
         first, second = a, b
         if code == PARAMETER:
-            n_copies += place[row] >= 0
+            n_copies += draft[row].place >= 0
             first, n_parameters = n_parameters, n_parameters + 1
         elif code == LITERAL:
-            literals[n_literals] = draft.literals[a]
+            literals[n_literals] = draft[a].literal
             first, n_literals = n_literals, n_literals + 1
         elif code == POWER:
-            size[row], draft.varies[row] = 2 + size[a], draft.varies[a]
-            first = left[top]
+            draft[row].size, draft[row].varies = 2 + draft[a].size, draft[a].varies
+            first = draft[top].left
         elif code != VARIABLE:
-            size[row] = 1 + size[a] + (size[b] if arity[code] > 1 else 0)
-            draft.varies[row] = draft.varies[a] or draft.varies[b]
-            first, second = left[top], found
-        size[row] = min(LARGEST_SIZE, size[row])
+            draft[row].size = 1 + draft[a].size + (draft[b].size if arity[code] > 1 else 0)
+            draft[row].varies = draft[a].varies or draft[b].varies
+            first, second = draft[top].left, found
+        draft[row].size = min(LARGEST_SIZE, draft[row].size)
         rows[n_rows, 0], rows[n_rows, 1], rows[n_rows, 2] = code, first, second
-        place[row], found, depth = n_rows, n_rows, top
+        draft[row].place, found, depth = n_rows, n_rows, top
         n_rows += 1
-    draft.state[LITERALS], draft.state[PARAMETERS] = n_literals, n_parameters
-    draft.state[COPIES] = n_copies
-    return n_rows, size[last]
+    draft[0].n_literals, draft[0].n_parameters = n_literals, n_parameters
+    draft[0].n_copies = n_copies
+    return n_rows, draft[last].size
