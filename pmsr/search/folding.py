@@ -191,7 +191,8 @@ class Table(NamedTuple):
     options: NDArray[np.int64]
 
 
-def new_room(n_rows: int) -> Room:
+@compiled
+def new_room(n_rows):  # type: ignore[no-untyped-def]
     """Return room for graphs of so many rows."""
     return Room(
         new_pool(n_rows),
@@ -270,8 +271,7 @@ def fold(
         np.ascontiguousarray(rows, np.int32),
         np.ascontiguousarray(literals, np.float64),
         np.ascontiguousarray(lengths, np.int32),
-        rules_table(rules),
-        new_room(width),
+        *rules_table(rules),
         *(getattr(folded, name) for name in folded.__dataclass_fields__),
     )
     if not _fold_batch(*arguments):
@@ -306,8 +306,9 @@ def _fold_batch(  # type: ignore[no-untyped-def]
     graphs,
     numbers,
     lengths,
-    table,
-    room,
+    arity,
+    foreign,
+    options,
     nodes,
     literals,
     n_nodes,
@@ -320,6 +321,8 @@ def _fold_batch(  # type: ignore[no-untyped-def]
     """Fold graphs, unless this was compiled from other sources: then return False."""
     if sources != _SOURCES:
         return False
+    # Plain arrays are handed over: Numba's cache fails on arguments with long names of types.
+    table, room = Table(arity, foreign, options), new_room(nodes.shape[1])
     for k in range(len(graphs)):
         n_nodes[k], size[k], refusal[k], key[k] = fold_one(
             graphs[k], lengths[k], numbers[k], table, room, nodes[k], literals[k]

@@ -75,21 +75,22 @@ POOL = _record()
 Pool = NDArray[np.void]
 
 
-def new_pool(n_rows: int) -> Pool:
-    """Return a pool for graphs of so many rows; what needs more is `TOO_LARGE`."""
-    n_nodes, n_entries = 4 * n_rows + 16, 24 * n_rows + 64
-    pool = np.zeros(n_entries + 2 * n_nodes, POOL)
-    pool[0]["most_nodes"] = n_nodes
-    pool[0]["terms"], pool[0]["factors"] = n_entries, n_entries + n_nodes
-    return pool
-
-
 # Any: what Numba compiles has no annotations; types are inferred from the arrays of the pool.
 def compiled(function: Any) -> Any:
     """Compile for callers that are compiled too."""
     return njit(error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(
         function
     )
+
+
+@compiled
+def new_pool(n_rows):  # type: ignore[no-untyped-def]
+    """Return a pool for graphs of so many rows; what needs more is `TOO_LARGE`."""
+    n_nodes, n_entries = 4 * n_rows + 16, 24 * n_rows + 64
+    pool = np.zeros(n_entries + 2 * n_nodes, POOL)
+    pool[0].most_nodes = n_nodes
+    pool[0].terms, pool[0].factors = n_entries, n_entries + n_nodes
+    return pool
 
 
 _START = np.uint64(0x9E3779B97F4A7C15)

@@ -44,7 +44,8 @@ DRAFT = np.dtype(
 Draft = NDArray[np.void]
 
 
-def new_draft(n_rows: int) -> Draft:
+@compiled
+def new_draft(n_rows):  # type: ignore[no-untyped-def]
     """Return room for the spelling of graphs of so many rows."""
     return np.zeros(4 * n_rows + 16, DRAFT)
 
