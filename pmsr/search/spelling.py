@@ -106,15 +106,20 @@ def _spell_term(pool, draft, coefficient, node):  # type: ignore[no-untyped-def]
     if node == ONE:
         return _literal(pool, draft, coefficient)
     if pool[node].kind == PRODUCT:
-        return _spell_product(pool, draft, coefficient, node)
+        return _spell_product(pool, draft, coefficient, node, -1, -1)
     return _times(pool, draft, coefficient, pool[node].row)
 
 
 @compiled
 def _spell(pool, draft, coefficient, node):  # type: ignore[no-untyped-def]
-    """Like `_spell_term`, but a sum, which no term is, may be turned around."""
+    """Like `_spell_term`, but a sum, or one that is a factor, may be turned for a minus sign."""
     if coefficient < 0.0 and _can_be_turned(pool, node):
         return _times(pool, draft, -coefficient, _spell_sum(pool, draft, -1.0, node))
+    if coefficient < 0.0 and pool[node].kind == PRODUCT:
+        for k in range(pool[node].first, pool[node].first + pool[node].count):
+            if pool[k].value % 4.0 == 2.0 and _can_be_turned(pool, pool[k].child):
+                row = _spell_sum(pool, draft, -1.0, pool[k].child)
+                return _spell_product(pool, draft, -coefficient, node, k, row)
     return _spell_term(pool, draft, coefficient, node)
 
 
@@ -145,15 +150,12 @@ def _spell_power(pool, draft, row, twice):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _spell_product(pool, draft, coefficient, node):  # type: ignore[no-untyped-def]
-    """Return the row of a number times a product: a quotient, if an exponent is negative."""
+def _spell_product(pool, draft, coefficient, node, turned, turned_row):  # type: ignore[no-untyped-def]
+    """Return the row of a number times a product: a quotient, if an exponent is negative.
+
+    Entry `turned`, if any, has another row than its own: that of its negative.
+    """
     start, stop = pool[node].first, pool[node].first + pool[node].count
-    turned = -1
-    if coefficient < 0.0:
-        for k in range(start, stop):
-            if pool[k].value % 4.0 == 2.0 and _can_be_turned(pool, pool[k].child):
-                turned, coefficient = k, -coefficient
-                break
     n_above = 0
     for k in range(start, stop):
         n_above += pool[k].value > 0.0
@@ -166,14 +168,12 @@ def _spell_product(pool, draft, coefficient, node):  # type: ignore[no-untyped-d
             above = _literal(pool, draft, coefficient)
     elif n_above == 0 and stop - start == 1 and pool[start].value < -2.0:
         # x**-2 is shorter than 1/x**2.
-        base = pool[pool[start].child].row
+        base = turned_row if start == turned else pool[pool[start].child].row
         return _spell_power(pool, draft, base, pool[start].value)
     elif n_above == 0:
         above = _literal(pool, draft, 1.0)
     for k in range(start, stop):
-        base = pool[pool[k].child].row
-        if k == turned:
-            base = _spell_sum(pool, draft, -1.0, pool[k].child)
+        base = turned_row if k == turned else pool[pool[k].child].row
         factor = _spell_power(pool, draft, base, abs(pool[k].value))
         if pool[k].value > 0.0:
             above = factor if above < 0 else _row(pool, draft, PRODUCT, above, factor)
@@ -203,7 +203,7 @@ def spell(pool, coefficient, root, arity, split, draft, rows, literals):  # type
         elif kind == SUM:
             pool[node].row = _spell_sum(pool, draft, 1.0, node)
         elif kind == PRODUCT:
-            pool[node].row = _spell_product(pool, draft, 1.0, node)
+            pool[node].row = _spell_product(pool, draft, 1.0, node, -1, -1)
         else:
             a = _spell(pool, draft, pool[start].value, pool[start].child)
             b = a
