@@ -52,7 +52,7 @@ def find_idle(pool, coefficient, root):  # type: ignore[no-untyped-def]
         pool[k].next_value = pool[k].value
     changed = False
     for node in range(pool[0].n_nodes):
-        pool[node].private, pool[node].scale = -1, NOTHING
+        pool[node].private, pool[node].scale, pool[node].sign = -1, NOTHING, 1.0
         if pool[node].uses == 0:
             continue
         kind = pool[node].kind
@@ -116,12 +116,36 @@ def _look_at_sum(pool, node):  # type: ignore[no-untyped-def]
     for k in range(start, stop):
         if pool[k].next_value != 0.0:
             changed |= _drop_alike(pool, start, stop, k)
-    scale = ANYTHING
+    scale, fixed, is_free = ANYTHING, 0.0, False
     for k in range(start, stop):
         if pool[k].next_value != 0.0:
-            scale = min(scale, _scale_of(pool, pool[k].child))
+            below = _scale_of(pool, pool[k].child)
+            scale = min(scale, below)
+            is_free |= below == ANYTHING
+            if below != ANYTHING and fixed == 0.0:
+                fixed = pool[k].next_value
     pool[node].scale = scale
+    if is_free and fixed < 0.0:
+        # c0 - x is -1 times c0 + x, as x - c0 is c0 + x.
+        pool[node].sign = -1.0
+        for k in range(start, stop):
+            if _scale_of(pool, pool[k].child) != ANYTHING:
+                pool[k].next_value = -pool[k].next_value
+        return True
     return changed
+
+
+@compiled
+def forget_idle(pool):  # type: ignore[no-untyped-def]
+    """Take it that no parameter absorbs anything."""
+    for node in range(pool[0].n_nodes):
+        pool[node].scale = NOTHING
+
+
+@compiled
+def is_free(pool, node):  # type: ignore[no-untyped-def]
+    """Tell whether a node, if only its own parameters change, takes any factor."""
+    return pool[node].uses == 1 and pool[node].scale == ANYTHING
 
 
 @compiled
@@ -287,8 +311,8 @@ def rebuild(pool, root, arity, fresh):  # type: ignore[no-untyped-def]
             pool[node].next_coefficient = 1.0
             pool[node].next_node = leaf(fresh, pool[node].kind, pool[node].first)
         else:
-            value = _rebuild_node(pool, node, arity, fresh)
-            pool[node].next_coefficient, pool[node].next_node = value
+            times, other = _rebuild_node(pool, node, arity, fresh)
+            pool[node].next_coefficient, pool[node].next_node = pool[node].sign * times, other
         if fresh[0].trouble != FINE:
             break
     return pool[root].next_coefficient, pool[root].next_node

@@ -85,7 +85,7 @@ def enumerate_laws(
     --------
     >>> levels = list(enumerate_laws(["+", "*"], 1, max_laws=40))
     >>> [(level.size, len(level.laws)) for level in levels]
-    [(1, 4), (3, 14)]
+    [(1, 4), (3, 8)]
     """
     rules = rules or Rules(operators=tuple(operators))
     codes = [operator_code(name) for name in operators]

@@ -26,7 +26,7 @@ from pmsr.equation.operators import (
 )
 from pmsr.equation.program import Program
 from pmsr.search import absorption, normal_form, spelling
-from pmsr.search.absorption import find_idle, rebuild
+from pmsr.search.absorption import find_idle, forget_idle, rebuild
 from pmsr.search.genome import Genome
 from pmsr.search.normal_form import (
     COS,
@@ -382,6 +382,8 @@ def _fold_rows(graph, n_rows, numbers, table, room, copy, split, nodes, literals
         coefficient *= times
         pool, other = other, pool
     n_nodes, size = 0, 0
+    if not table.options[0]:
+        forget_idle(pool)
     if pool[0].trouble == FINE:
         n_nodes, size = spell(
             pool, coefficient, root, table.arity, copy, room.draft, nodes, literals

@@ -44,6 +44,7 @@ _FIELDS = {
     "uses": "i4",  # entries that refer to it; 0 if the result does not need it
     "private": "i4",  # the parameter node that it amounts to, or -1
     "scale": "i4",  # by what it can be multiplied
+    "sign": "f8",  # what it is multiplied with from now on
     "next_coefficient": "f8",  # what it is in the pool that comes next
     "next_node": "i4",
     "row": "i4",  # where it is spelled

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pmsr.equation.operators import LITERAL, PARAMETER, POWER, VARIABLE
-from pmsr.search.absorption import count_uses
+from pmsr.search.absorption import count_uses, is_free
 from pmsr.search.normal_form import (
     DIVIDE,
     FINE,
@@ -81,12 +81,18 @@ def _literal(pool, draft, value):  # type: ignore[no-untyped-def]
 
 @compiled
 def _can_be_turned(pool, node):  # type: ignore[no-untyped-def]
-    """Tell whether a node is a sum with a negative term: -(x - y) is y - x."""
+    """Tell whether a minus sign can go into a sum: -(x - y) is y - x, and -(c0 + x) is c0 - x."""
     if pool[node].kind == SUM:
         for k in range(pool[node].first, pool[node].first + pool[node].count):
-            if pool[k].value < 0.0:
+            if pool[k].value < 0.0 or is_free(pool, pool[k].child):
                 return True
     return False
+
+
+@compiled
+def _signed_value(pool, sign, k):  # type: ignore[no-untyped-def]
+    """Return the coefficient of a term in a sum, or in a turned one."""
+    return pool[k].value if is_free(pool, pool[k].child) else sign * pool[k].value
 
 
 @compiled
@@ -129,12 +135,12 @@ def _spell_sum(pool, draft, sign, node):  # type: ignore[no-untyped-def]
     start, stop = pool[node].first, pool[node].first + pool[node].count
     total = -1
     for k in range(start, stop):
-        value = sign * pool[k].value
+        value = _signed_value(pool, sign, k)
         if value > 0.0:
             term = _spell_term(pool, draft, value, pool[k].child)
             total = term if total < 0 else _row(pool, draft, SUM, total, term)
     for k in range(start, stop):
-        value = sign * pool[k].value
+        value = _signed_value(pool, sign, k)
         if value < 0.0:
             term = _spell_term(pool, draft, -value, pool[k].child)
             total = _row(pool, draft, MINUS, total, term)

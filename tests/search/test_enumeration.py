@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pmsr.search.enumeration import enumerate_laws
-from pmsr.search.folding import fold_genomes, Rules
+from pmsr.search.folding import Rules, fold_genomes
 from pmsr.search.genome import Primitives, random_genome
 
 OPERATORS_OF_FIELDS = ("+", "-", "*", "/", "sqrt")
