@@ -5,9 +5,10 @@ counts as one operator and one integer. It is made from the levels below: every 
 that is a node smaller, every integer power of one that is two nodes smaller, every operator
 between two laws that are together a node smaller. What folds to something seen before is left out.
 
-Leaves are the variables, a parameter (in no two places the same one) and the numbers 1 and 2.
-Numbers that folding makes of them stay if they are 1, 2 or 1/2 up to a sign; exponents, if they
-are no larger than `LARGEST_POWER`. So 3*x and x**7 are not among the laws, though x + x + x is.
+Leaves are the variables, a parameter (in no two places the same one) and the numbers 1 and 2;
+with a minus sign too if there is subtraction, and with their reciprocals if there is division.
+Exponents are at most 4, negative too if there is division. Other numbers that folding makes, such
+as those of x + x + x and of x**3*x**4, are left out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,9 +29,6 @@ from pmsr.equation.operators import (
 )
 from pmsr.search.folding import ACCEPTED, Folded, Rules, fold
 
-LARGEST_POWER = 4
-NUMBERS = (1.0, 2.0)
-_KEPT_NUMBERS = (0.5, 1.0, 2.0)
 _COMMUTATIVE = (operator_code("+"), operator_code("*"))
 _CHUNK = 1 << 15  # graphs that are folded together
 _PROBE = np.uint64(0x9E3779B97F4A7C15)
@@ -60,6 +58,8 @@ def enumerate_laws(
     n_variables: int,
     *,
     parameters: bool = True,
+    numbers: Sequence[float] = (1.0, 2.0),
+    largest_power: int = 4,
     max_laws: int = 100_000,
     max_size: int = 30,
     rules: Rules | None = None,
@@ -74,6 +74,10 @@ def enumerate_laws(
         Number of columns of X.
     parameters
         Whether laws may have parameters.
+    numbers
+        The positive numbers that laws may contain.
+    largest_power
+        The largest exponent of an integer power.
     max_laws
         Ends the enumeration before the level that would exceed it; never the clock.
     max_size
@@ -89,16 +93,20 @@ def enumerate_laws(
     """
     rules = rules or Rules(operators=tuple(operators))
     codes = [operator_code(name) for name in operators]
+    leaves = _numbers_for(operators, numbers)
     seen = np.zeros(1 << int(4 * max_laws + 64).bit_length(), np.uint64)
     levels: dict[int, Folded] = {}
     n_laws = 0
     for size in range(1, max_size + 1):
         found: list[Folded] = []
         n_folded = 0
-        for graphs, numbers, lengths in _graphs(size, levels, codes, n_variables, parameters):
-            folded = fold(graphs, numbers, lengths, _rules_for(size, rules))
+        batches = _graphs(size, levels, codes, largest_power)
+        if size == 1:
+            batches = iter([_leaves(n_variables, parameters, leaves)])
+        for graphs, literals, lengths in batches:
+            folded = fold(graphs, literals, lengths, _rules_for(size, rules))
             n_folded += len(graphs)
-            new = _is_wanted(folded, size)
+            new = _is_wanted(folded, size, leaves, largest_power)
             _insert(seen, folded.key, new)
             found.append(_trimmed(folded.take(new), size))
             n_laws += len(found[-1])
@@ -114,13 +122,25 @@ def _rules_for(size: int, rules: Rules) -> Rules:
     return Rules(**{**rules.__dict__, "max_complexity": min(size, rules.max_complexity)})
 
 
-def _is_wanted(folded: Folded, size: int) -> NDArray[np.bool_]:
-    """Tell which programs are accepted, of this size, with small numbers and exponents only."""
+def _numbers_for(operators: Sequence[str], numbers: Sequence[float]) -> list[float]:
+    """List the numbers, with what subtraction and division make of each."""
+    found = [float(number) for number in numbers]
+    if "/" in operators:
+        found += [1.0 / number for number in found if 1.0 / number not in found]
+    if "-" in operators:
+        found += [-number for number in found]
+    return found
+
+
+def _is_wanted(
+    folded: Folded, size: int, numbers: Sequence[float], largest_power: int
+) -> NDArray[np.bool_]:
+    """Tell which programs are accepted, of this size, with these numbers and exponents only."""
     width = folded.nodes.shape[1]
     place = np.arange(width)
     powers = (place < folded.n_nodes[:, None]) & (folded.nodes[:, :, 0] == POWER)
-    large = np.any(powers & (np.abs(folded.nodes[:, :, 2]) > LARGEST_POWER), axis=1)
-    small = np.isin(np.abs(folded.literals), _KEPT_NUMBERS)
+    large = np.any(powers & (np.abs(folded.nodes[:, :, 2]) > largest_power), axis=1)
+    small = np.isin(folded.literals, numbers)
     strange = np.any((place < folded.n_literals[:, None]) & ~small, axis=1)
     return (folded.refusal == ACCEPTED) & (folded.size == size) & ~large & ~strange
 
@@ -128,22 +148,23 @@ def _is_wanted(folded: Folded, size: int) -> NDArray[np.bool_]:
 Batch = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]
 
 
+def _leaves(n_variables: int, parameters: bool, numbers: Sequence[float]) -> Batch:
+    rows = [(VARIABLE, k, 0) for k in range(n_variables)] + [(PARAMETER, 0, 0)] * parameters
+    rows += [(LITERAL, k, 0) for k in range(len(numbers))]
+    literals = np.tile(np.array(numbers, np.float64), (len(rows), 1))
+    return np.array(rows, np.int32)[:, None], literals, np.ones(len(rows), np.int32)
+
+
 def _graphs(
-    size: int, levels: dict[int, Folded], codes: Sequence[int], n_variables: int, parameters: bool
+    size: int, levels: dict[int, Folded], codes: Sequence[int], largest_power: int
 ) -> Iterator[Batch]:
     """Yield the graphs that may have the size: their rows, numbers and lengths."""
-    if size == 1:
-        leaves = [(VARIABLE, k, 0) for k in range(n_variables)]
-        leaves += [(PARAMETER, 0, 0)] * parameters + [(LITERAL, k, 0) for k in range(len(NUMBERS))]
-        numbers = np.tile(NUMBERS, (len(leaves), 1))
-        yield np.array(leaves, np.int32)[:, None], numbers, np.ones(len(leaves), np.int32)
-        return
     arities = [row.arity for row in OPERATORS.values()]
     for code in codes:
         if arities[code - FIRST_OPERATOR] == 1:
             yield from _unary(levels.get(size - 1), code, 0)
     if operator_code("*") in codes:
-        for power in range(2, LARGEST_POWER + 1):
+        for power in range(2, largest_power + 1):
             yield from _unary(levels.get(size - 2), POWER, power)
             if operator_code("/") in codes:
                 yield from _unary(levels.get(size - 2), POWER, -power)

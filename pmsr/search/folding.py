@@ -95,8 +95,8 @@ class Rules:
         the same parameters.
     sharing
         What becomes of a parameter in several places: ``"keep"``; ``"split"``, each place gets a
-        parameter of its own; ``"refuse"``, as the search does: a parameter row that several rows
-        use is split, and a larger part with a parameter, if it is used twice, refused.
+        parameter of its own; ``"refuse"``: as in the search, a parameter row that several rows use
+        is split, and a graph is refused if a larger part with a parameter is used twice.
     operators
         Names of the allowed operators; None for all.
     max_complexity, max_parameters, variable_exponents, nested_functions
@@ -178,6 +178,8 @@ class Room(NamedTuple):
     draft: Draft
     needed: NDArray[np.bool_]
     waves: NDArray[np.bool_]
+    free: NDArray[np.bool_]
+    is_used: NDArray[np.bool_]
     coefficient: NDArray[np.float64]
     node: NDArray[np.int32]
 
@@ -198,6 +200,8 @@ def new_room(n_rows):  # type: ignore[no-untyped-def]
         new_pool(n_rows),
         new_pool(n_rows),
         new_draft(n_rows),
+        np.empty(n_rows, np.bool_),
+        np.empty(n_rows, np.bool_),
         np.empty(n_rows, np.bool_),
         np.empty(n_rows, np.bool_),
         np.empty(n_rows),
@@ -402,23 +406,26 @@ def _find_refusal(nodes, n_nodes, size, table, room):  # type: ignore[no-untyped
         return TOO_COMPLEX
     if room.draft[0].n_parameters > max_parameters:
         return TOO_MANY_PARAMETERS
-    varies, waves, uses = room.needed, room.waves, room.node
+    varies, waves, free, is_used = room.needed, room.waves, room.free, room.is_used
     has_variable_exponent = has_nested_waves = has_foreign = has_shared = False
     for k in range(n_nodes):
         code, a, b = nodes[k]
         is_wave = code == SIN or code == COS or code == TAN or code == TANH
-        varies[k], waves[k], uses[k] = code == VARIABLE, is_wave, 0
+        varies[k], waves[k], is_used[k] = code == VARIABLE, is_wave, False
+        free[k] = code == PARAMETER
         if code >= POWER:
-            b = b if table.arity[code] == 2 else a
+            is_binary = table.arity[code] == 2
+            b = b if is_binary else a
+            # A part that depends on a parameter has it in two places if it is used twice.
+            has_shared |= free[a] and (is_used[a] or (is_binary and a == b))
+            has_shared |= is_binary and free[b] and is_used[b]
+            is_used[a] = is_used[b] = True
             varies[k] = varies[a] or varies[b]
+            free[k] = free[a] or free[b]
             waves[k] = is_wave or waves[a] or waves[b]
-            uses[a] += 1
-            uses[b] += a != b
             has_nested_waves |= is_wave and waves[a]
             has_variable_exponent |= code == POW and varies[b]
             has_foreign |= table.foreign[code]
-            has_shared |= nodes[a, 0] == PARAMETER and uses[a] > 1
-            has_shared |= nodes[b, 0] == PARAMETER and uses[b] > 1
     if has_variable_exponent and not variable_exponents:
         return VARIABLE_EXPONENT
     if has_nested_waves and not nested:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from pmsr.equation.operators import POWER
 from pmsr.search.enumeration import enumerate_laws
 from pmsr.search.folding import Rules, fold_genomes
 from pmsr.search.genome import Primitives, random_genome
@@ -33,7 +34,8 @@ def test_without_parameters_there_are_none():
 
 
 @pytest.mark.parametrize(
-    ("operators", "variables"), [(("+", "-", "*"), ("x",)), (("+", "*", "/"), ("x", "y", "z"))]
+    ("operators", "variables"),
+    [(("+", "-", "*"), ("x",)), (("+", "*", "/"), ("x", "y", "z")), (OPERATORS_OF_FIELDS, ("x",))],
 )
 def test_what_random_graphs_fold_to_is_among_the_laws(operators, variables):
     found = levels(operators, len(variables), max_laws=30_000)
@@ -43,13 +45,14 @@ def test_what_random_graphs_fold_to_is_among_the_laws(operators, variables):
     genomes = [random_genome(primitives, rng=rng) for _ in range(3000)]
     folded = fold_genomes(genomes, Rules(operators=operators))
     small = (folded.refusal == 0) & (folded.size <= found[-1].size)
-    kept = np.array([_has_small_numbers(folded, k) for k in range(len(folded))])
+    numbers = [1.0, 2.0] + [0.5] * ("/" in operators)
+    numbers += [-number for number in numbers] if "-" in operators else []
+    kept = np.array([has_small_numbers(folded.program(k), numbers) for k in range(len(folded))])
     wanted = folded.take(small & kept)
     assert len(wanted) > 500
     assert np.all(np.isin(wanted.key, keys))
 
 
-def _has_small_numbers(folded, k):
-    program = folded.program(k)
-    powers = np.abs(program.nodes[program.nodes[:, 0] == 3, 2])
-    return np.all(np.isin(np.abs(program.literals), [0.5, 1.0, 2.0])) and np.all(powers <= 4)
+def has_small_numbers(program, numbers):
+    powers = np.abs(program.nodes[program.nodes[:, 0] == POWER, 2])
+    return np.all(np.isin(program.literals, numbers)) and np.all(powers <= 4)
