@@ -262,6 +262,11 @@ class Atlas:
 
     def draw(self, n: int, *, rng: np.random.Generator) -> Draws:
         """Draw n points, each chart as often as its share says (to the nearest integer)."""
+        # Where the conditional normal does not exist, draws are NaN, and allowed by nobody.
+        with np.errstate(all="ignore"):
+            return self._draw(n, rng)
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Draws:
         surface, n_affine = self.target.surface, self.target.surface.n_affine
         last = np.rint(np.cumsum(self.charts.shares) * n).astype(int)
         part = np.repeat(np.arange(len(last)), np.diff(last, prepend=0))

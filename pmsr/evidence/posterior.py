@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import arviz as az
 import numpy as np
@@ -25,10 +25,11 @@ from pmsr.evidence.evidence import (
     seed_for,
     weigh,
 )
+from pmsr.evidence.model import make_model
 from pmsr.evidence.multistart import Fit, FitError
 from pmsr.evidence.problem import Problem, read_problem
 from pmsr.evidence.proposal import Target
-from pmsr.evidence.smc import keep_families, run_kernel
+from pmsr.evidence.smc import keep_families, run_kernel, sample_with_pymc
 from pmsr.limits import OutOfTime
 from pmsr.magnitude import column_lengths
 from pmsr.settings import RandomSeed, Settings
@@ -43,6 +44,8 @@ MIN_DRAWS = 100  # in a chain: the kernel wants as many effective particles
 OVERSAMPLING = 4  # points from the proposal for each draw, unless the settings ask for more
 MAX_POINTWISE = 60_000_000  # values in each pointwise group: together they take 1 GB
 _RESERVED = ("sigma", "chain", "draw")
+Sampler: TypeAlias = Literal["kernel", "pymc"]
+"""What runs Sequential Monte Carlo: our loop, or PyMC's."""
 
 
 def sample_posterior(
@@ -55,6 +58,7 @@ def sample_posterior(
     draws: int = DRAWS,
     chains: int = CHAINS,
     pointwise: bool = True,
+    sampler: Sampler = "kernel",
 ) -> "InferenceData | xr.DataTree":
     r"""Sample the posterior of an equation's parameters and of the noise level.
 
@@ -74,6 +78,10 @@ def sample_posterior(
     pointwise
         Whether to add the groups ``posterior_predictive`` and ``log_likelihood``, each of which
         holds chains × draws × N numbers.
+    sampler
+        ``"kernel"`` runs our Sequential Monte Carlo kernel by itself, in milliseconds; ``"pymc"``
+        runs it under ``pm.sample_smc`` on the very model that ``build_model`` and ``to_pymc()``
+        give, which takes seconds to compile. Both sample the same density.
 
     Returns
     -------
@@ -120,7 +128,9 @@ def sample_posterior(
         size = _check_count("draws", draws, MIN_DRAWS) * _check_count("chains", chains, 1)
         _check_pointwise(size, len(problem.data.y))
     seed = seed_for(equation.key, random_seed)
-    sample = draw_posterior(equation, problem, settings, seed, draws=draws, chains=chains)
+    sample = draw_posterior(
+        equation, problem, settings, seed, draws=draws, chains=chains, sampler=sampler
+    )
     for reason in sample.reasons:
         warnings.warn(reason, stacklevel=2)
     return to_arviz(equation, problem, sample, seed if pointwise else None)
@@ -178,6 +188,7 @@ def draw_posterior(
     draws: int = DRAWS,
     chains: int = CHAINS,
     weighed: Weighed | None = None,
+    sampler: Sampler = "kernel",
 ) -> Draws:
     """Sample what `sample_posterior` arranges for ArviZ; the same seed gives the same draws.
 
@@ -190,12 +201,14 @@ def draw_posterior(
     """
     draws = _check_count("draws", draws, MIN_DRAWS)
     chains = _check_count("chains", chains, 1)
+    if sampler not in get_args(Sampler):
+        raise ValueError(f"Unknown sampler {sampler!r}. Available: {', '.join(get_args(Sampler))}.")
     _check_parameters(equation)
     rng_fit, _, *rngs = (_child(seed, k) for k in range(2 + chains))
     with one_blas_thread(), np.errstate(all="ignore"):
         try:
             if equation.parameters:
-                return _sample(equation, problem, settings, draws, rng_fit, rngs, weighed)
+                return _sample(equation, problem, settings, draws, rng_fit, rngs, weighed, sampler)
             return _sample_constant(equation, problem, settings, draws, rngs)
         except (FitError, FloatingPointError, np.linalg.LinAlgError) as error:
             raise ValueError(
@@ -252,8 +265,9 @@ def _sample(
     rng_fit: np.random.Generator,
     rngs: Sequence[np.random.Generator],
     weighed: Weighed | None,
+    sampler: Sampler,
 ) -> Draws:
-    kept = () if weighed is None else weighed.chains
+    kept = () if weighed is None or sampler == "pymc" else weighed.chains
     if weighed is not None and weighed.fit is not None and len(kept) == len(rngs):
         found, chains = weighed.fit, list(kept)
     else:
@@ -263,7 +277,10 @@ def _sample(
             target = make_target(equation.program, problem, settings.n_multistarts, rng=rng_fit)
         n_draws = max(settings.n_draws, OVERSAMPLING * draws)
         found = target.fit
-        chains = [_run_chain(target, draws, n_draws, rng) for rng in rngs]
+        if sampler == "pymc":
+            chains = _run_pymc(equation, target, draws, n_draws, rngs)
+        else:
+            chains = [_run_chain(target, draws, n_draws, rng) for rng in rngs]
     held, reasons = _describe_held(equation, found, problem.data)
     return _join(chains, found.theta, problem.gamma, held, reasons)
 
@@ -280,6 +297,45 @@ def _run_chain(target: Target, draws: int, n_draws: int, rng: np.random.Generato
         kernel.log_z_gamma,
         kernel.log_marginal_likelihood,
     )
+
+
+def _run_pymc(
+    equation: Equation,
+    target: Target,
+    draws: int,
+    n_draws: int,
+    rngs: Sequence[np.random.Generator],
+) -> list[Chain]:
+    """Run all chains under PyMC's own driver, on the model that users get."""
+    model = make_model(equation, target.problem, target.region)
+    # Any: InferenceData or DataTree, whichever PyMC has.
+    idata: Any = sample_with_pymc(
+        target, model, n_draws=n_draws, n_particles=draws, chains=len(rngs), rng=rngs[0]
+    )
+    posterior, stats = idata.posterior, idata.sample_stats
+    chains = []
+    for row, rng in enumerate(rngs):
+        theta = np.empty((draws, len(equation.parameters)))
+        for place, name in enumerate(equation.parameters):
+            theta[:, place] = np.asarray(posterior[name])[row]
+        has_sigma = target.problem.scale.is_free
+        sigma = np.asarray(posterior["sigma"])[row] if has_sigma else np.ones(draws)
+        table = {name: np.asarray(stats[name])[row].ravel().tolist() for name in STAGE_STATS}
+        rows = zip(*table.values(), strict=True)
+        stages = [dict(zip(table, values, strict=True)) for values in rows]
+        stages = [stage for stage in stages if np.isfinite(stage["beta"])]
+        at_gamma = next(s for s in stages if s["beta"] == target.gamma)
+        order = rng.permutation(draws)  # the kernel sorts its particles by the proposal's parts
+        chains.append(
+            Chain(
+                theta[order],
+                sigma[order],
+                stages,
+                at_gamma["log_marginal_likelihood"],
+                stages[-1]["log_marginal_likelihood"],
+            )
+        )
+    return chains
 
 
 def _sample_constant(

@@ -365,6 +365,9 @@ class FractionalKernel(SMC_KERNEL):
     def tempered_posterior(self) -> Floats:
         """Particles as values of the model's variables, of shape (n, p + 1), or without sigma."""
         theta = self.target.fit.full_theta(self.theta)
+        free = self.target.fit.free
+        if len(self.model.free_RVs) <= len(free) + 1 < theta.shape[1] + 1:
+            theta = theta[:, list(free)]  # the model holds the others
         if not self.target.problem.scale.is_free:
             return theta
         sigma_rv = self.model["sigma"]
@@ -378,6 +381,39 @@ class FractionalKernel(SMC_KERNEL):
     @tempered_posterior.setter
     def tempered_posterior(self, value: Any) -> None:
         """PyMC's constructor may clear what is not there."""
+
+
+def sample_with_pymc(
+    target: Target,
+    model: pm.Model,
+    *,
+    n_draws: int,
+    n_particles: int,
+    chains: int,
+    rng: np.random.Generator,
+) -> Any:
+    """Run the kernel under ``pm.sample_smc``, on a model of the equation.
+
+    PyMC's own driver, statistics and messages stand behind the draws; building and compiling the
+    model takes seconds, which `run_kernel` saves.
+
+    Returns
+    -------
+    InferenceData or DataTree
+        What PyMC returns.
+    """
+    return pm.sample_smc(
+        draws=n_particles,
+        kernel=FractionalKernel,
+        model=model,
+        target=target,
+        n_draws=n_draws,
+        chains=chains,
+        cores=1,
+        random_seed=rng.integers(2**31, size=chains).tolist(),
+        progressbar=False,
+        compute_convergence_checks=False,
+    )
 
 
 def run_kernel(

@@ -1,4 +1,5 @@
 import numpy as np
+import pymc as pm
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -8,10 +9,12 @@ from strategies import equation_texts
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
-from pmsr.evidence.evidence import make_target
+from pmsr.evidence.evidence import fit_equation, make_target
 from pmsr.evidence.model import CHUNK, build_model, make_template
 from pmsr.evidence.problem import Problem
 from pmsr.settings import Settings
+
+NO_SHELF = load_galileo("no_shelf")
 
 
 def hand_written(equation, data, theta, sigma):
@@ -137,3 +140,45 @@ def test_chunks_of_particles_do_not_show():
 
 def test_a_template_is_compiled_once():
     assert make_template(2) is make_template(2)
+
+
+@pytest.mark.parametrize("text", ["k1*D**2/(1 + k2*D)", "c0*sin(c1*D/100 + c2)", "c0*D**c1"])
+def test_the_density_of_the_model_is_the_one_that_the_kernel_integrates(text):
+    # Up to a constant: PyMC normalises the prior of sigma.
+    target = fit_equation(text, *NO_SHELF, random_seed=0)
+    model = build_model(text, *NO_SHELF, region=target.region)
+    draws = target.propose(500, rng=np.random.default_rng(0)).draw(
+        200, rng=np.random.default_rng(1)
+    )
+    log_prior, log_likelihood = target.densities(draws.theta, draws.log_sigma, None, draws.look)
+    kept = np.flatnonzero(np.isfinite(log_prior))[:20]
+    assert len(kept) == 20
+    logp = model.compile_logp(jacobian=False)
+    names = [variable.name for variable in model.value_vars]
+    sigma = model.rvs_to_values[model["sigma"]]
+    transform = model.rvs_to_transforms[model["sigma"]]
+    differences = []
+    for k in kept:
+        theta = target.fit.full_theta(draws.theta[[k]])[0]
+        value = np.exp(draws.log_sigma[k])
+        point = dict(zip(names, theta, strict=False))
+        point[sigma.name] = transform.forward(value, *model["sigma"].owner.inputs).eval()
+        # The kernel's density is in log sigma; a parameter that it inverts has its own volume.
+        expected = log_prior[k] + log_likelihood[k] - draws.log_sigma[k]
+        expected += sum(2 * np.log(abs(draws.theta[k, place])) for place in target.fit.inverted)
+        differences.append(float(logp(point)) - expected)
+    assert np.ptp(differences) < 1e-6
+
+
+def test_nuts_runs_on_the_invariant_prior_and_agrees():
+    law = "k1*D**2/(1 + k2*D)"
+    target = fit_equation(law, *NO_SHELF, random_seed=0)
+    with build_model(law, *NO_SHELF, region=target.region):
+        idata = pm.sample(
+            500, tune=500, chains=2, cores=1, random_seed=1, progressbar=False, target_accept=0.95
+        )
+    own = sample_posterior(law, *NO_SHELF, random_seed=1, pointwise=False)
+    for name in ("k1", "k2", "sigma"):
+        one, other = (np.asarray(i.posterior[name]).ravel() for i in (own, idata))
+        # NUTS' draws are correlated: an effective size of a hundred is modest for a thousand.
+        assert abs(np.median(one) - np.median(other)) < 4 * 1.25 * one.std() / np.sqrt(100)

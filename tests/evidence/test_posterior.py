@@ -299,3 +299,24 @@ def test_arviz_draws_it_as_it_is(kind):
         warnings.simplefilter("ignore")
         getattr(az, name)(idata)
     plt.close("all")
+
+
+@pytest.mark.parametrize("text", ["k1*D**2/(1 + k2*D)", "c0*c1*D**c2", "c0 + c1*D"])
+def test_pymcs_own_driver_samples_the_same_posterior_on_the_model_that_users_get(text):
+    data = load_galileo("no_shelf")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one parameter is held
+        own, theirs = (
+            sample_posterior(text, *data, random_seed=1, chains=2, pointwise=False, sampler=sampler)
+            for sampler in ("kernel", "pymc")
+        )
+    assert list(own.posterior.data_vars) == list(theirs.posterior.data_vars)
+    for name in own.posterior.data_vars:
+        one, other = (np.asarray(idata.posterior[name]).ravel() for idata in (own, theirs))
+        # Of 2000 draws each at least a quarter are independent.
+        error = one.std() * np.sqrt(2 * 4 / one.size)
+        assert abs(one.mean() - other.mean()) <= 4 * error
+    log_q = [np.asarray(idata.sample_stats["log_q"]) for idata in (own, theirs)]
+    assert abs(log_q[0].mean() - log_q[1].mean()) < 0.15
+    with pytest.raises(ValueError, match=r"Unknown sampler 'nuts'\. Available: kernel, pymc"):
+        sample_posterior(text, *data, sampler="nuts")
