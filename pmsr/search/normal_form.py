@@ -68,7 +68,8 @@ def _record() -> np.dtype[np.void]:
     for name in _FIELDS:
         offsets.append(end - 8 if name == "bits" else end)
         end += 0 if name == "bits" else 8
-    layout = {"names": list(_FIELDS), "formats": list(_FIELDS.values()), "offsets": offsets}
+    # Any: NumPy's annotations do not know that a layout may have a size of its own.
+    layout: Any = {"names": list(_FIELDS), "formats": list(_FIELDS.values()), "offsets": offsets}
     return np.dtype({**layout, "itemsize": end}, align=True)
 
 
