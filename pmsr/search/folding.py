@@ -328,7 +328,6 @@ def _fold_batch(  # type: ignore[no-untyped-def]
     """Fold graphs, unless this was compiled from other sources: then return False."""
     if sources != _SOURCES:
         return False
-    # Plain arrays are handed over: Numba's cache fails on arguments with long names of types.
     table, room = Table(arity, foreign, options), new_room(nodes.shape[1])
     for k in range(len(graphs)):
         n_nodes[k], size[k], refusal[k], key[k] = fold_one(
