@@ -77,7 +77,7 @@ def _digest_sources() -> int:
     """Digest the compiled modules: Numba's cache on disk looks at the date of this file only."""
     digest = blake2b(digest_size=7)
     for module in (normal_form, absorption, spelling):
-        digest.update(Path(module.__file__).read_bytes())
+        digest.update(Path(str(module.__file__)).read_bytes())
     return int.from_bytes(digest.digest(), "big")
 
 
@@ -296,11 +296,14 @@ def fold_genomes(genomes: Sequence[Genome], rules: Rules) -> Folded:
 
 def _empty(n: int, width: int) -> Folded:
     return Folded(
-        np.zeros((n, width, 3), np.int32),
-        np.zeros((n, width)),
-        *(np.zeros(n, np.int32) for _ in range(4)),
-        np.zeros(n, np.int8),
-        np.zeros(n, np.uint64),
+        nodes=np.zeros((n, width, 3), np.int32),
+        literals=np.zeros((n, width)),
+        n_nodes=np.zeros(n, np.int32),
+        n_literals=np.zeros(n, np.int32),
+        n_parameters=np.zeros(n, np.int32),
+        size=np.zeros(n, np.int32),
+        refusal=np.zeros(n, np.int8),
+        key=np.zeros(n, np.uint64),
     )
 
 
@@ -325,7 +328,6 @@ def _fold_batch(  # type: ignore[no-untyped-def]
     """Fold graphs, unless this was compiled from other sources: then return False."""
     if sources != _SOURCES:
         return False
-    # Plain arrays are handed over: Numba's cache fails on arguments with long names of types.
     table, room = Table(arity, foreign, options), new_room(nodes.shape[1])
     for k in range(len(graphs)):
         n_nodes[k], size[k], refusal[k], key[k] = fold_one(

@@ -68,8 +68,10 @@ def _record() -> np.dtype[np.void]:
     for name in _FIELDS:
         offsets.append(end - 8 if name == "bits" else end)
         end += 0 if name == "bits" else 8
-    layout = {"names": list(_FIELDS), "formats": list(_FIELDS.values()), "offsets": offsets}
-    return np.dtype({**layout, "itemsize": end}, align=True)
+    # Any: NumPy's annotations do not know that a layout may have a size of its own.
+    layout: Any = {"names": list(_FIELDS), "formats": list(_FIELDS.values()), "offsets": offsets}
+    layout["itemsize"] = end
+    return np.dtype(layout, align=True)
 
 
 POOL = _record()
@@ -78,7 +80,11 @@ Pool = NDArray[np.void]
 
 # Any: what Numba compiles has no annotations; types are inferred from the arrays of the pool.
 def compiled(function: Any) -> Any:
-    """Compile for callers that are compiled too."""
+    """Compile for callers that are compiled too.
+
+    No two of these functions may call each other: what Numba compiles of a recursion cannot be
+    kept on disk, and crashes when it is read back.
+    """
     return njit(error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(
         function
     )
