@@ -180,14 +180,15 @@ class SurfaceTarget(Target):
             log_prior, log_likelihood = self.densities(
                 draws.theta, draws.log_sigma, None, draws.look
             )
-            ends = [
-                np.where(
-                    np.isneginf(log_prior),
-                    -np.inf,
-                    log_prior + phi * log_likelihood - draws.log_density,
-                )
-                for phi in atlas.phis
-            ]
+            with np.errstate(invalid="ignore"):
+                ends = [
+                    np.where(
+                        np.isneginf(log_prior),
+                        -np.inf,
+                        log_prior + phi * log_likelihood - draws.log_density,
+                    )
+                    for phi in atlas.phis
+                ]
             atlas = atlas.follow(draws, ends, rng=rng)
         return atlas
 

@@ -11,6 +11,7 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import fit_equation, make_target
 from pmsr.evidence.model import CHUNK, build_model, make_template
+from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.problem import Problem
 from pmsr.settings import Settings
 
