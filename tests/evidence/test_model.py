@@ -172,14 +172,13 @@ def test_the_density_of_the_model_is_the_one_that_the_kernel_integrates(text):
 
 
 def test_nuts_runs_on_the_invariant_prior_and_agrees():
-    law = "k1*D**2/(1 + k2*D)"
-    target = fit_equation(law, *NO_SHELF, random_seed=0)
-    with build_model(law, *NO_SHELF, region=target.region):
-        idata = pm.sample(
-            500, tune=500, chains=2, cores=1, random_seed=1, progressbar=False, target_accept=0.95
-        )
-    own = sample_posterior(law, *NO_SHELF, random_seed=1, pointwise=False)
-    for name in ("k1", "k2", "sigma"):
+    law, x = "c0*x0/(c1 + x0)", np.linspace(0.2, 5.0, 20)
+    y = 3.0 * x / (1.0 + x) + 0.1 * np.random.default_rng(5).standard_normal(20)
+    target = fit_equation(law, x, y, random_seed=0)
+    with build_model(law, x, y, region=target.region):
+        idata = pm.sample(500, tune=500, chains=2, cores=1, random_seed=1, progressbar=False)
+    own = sample_posterior(law, x, y, random_seed=1, pointwise=False)
+    for name in ("c0", "c1", "sigma"):
         one, other = (np.asarray(i.posterior[name]).ravel() for i in (own, idata))
         # NUTS' draws are correlated: an effective size of a hundred is modest for a thousand.
-        assert abs(np.median(one) - np.median(other)) < 4 * 1.25 * one.std() / np.sqrt(100)
+        assert abs(one.mean() - other.mean()) < 4 * one.std() / np.sqrt(100)
