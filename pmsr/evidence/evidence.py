@@ -17,7 +17,6 @@ from pmsr.evidence.multistart import Fit, FitError, add_images, fit, fit_once
 from pmsr.evidence.problem import Problem, read_problem
 from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_sum_exp
 from pmsr.evidence.smc import (
-    MIN_ESS,
     FractionalKernel,
     effective_sample_size,
     keep_families,
@@ -25,26 +24,14 @@ from pmsr.evidence.smc import (
     systematic_indexes,
 )
 from pmsr.evidence.surface import Surface
+from pmsr.evidence.trust import UNKNOWN_SE, Trust, trust_of
 from pmsr.settings import RandomSeed, Settings
 from pmsr.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 
-# A search does not sample equations that are this many nats worse than a constant.
-HOPELESS = 10.0
-N_REPEATS = 3  # runs that are added where one run cannot tell its own error
-UNCOVERED_SE = 0.3  # least standard error where the proposal does not cover the target
-# In a search, which neither bridges nor repeats, weights worse than these may be off by nats; the
-# best of thousands would be those that are.
-WILD_PARETO_K, WILD_ESS = 1.0, 30.0
-SAME_ERROR = 1e-3  # relative difference of squared errors up to which two fits found one minimum
-ROUNDING = 1e-24  # of the squared target, below which all errors are alike
 DRAWS, CHAINS = 1000, 4  # of a posterior, unless somebody asks for others
-# Effective draws of all chains that make a posterior: its means are known to 3 % of a standard
-# deviation, the ends of 95 % intervals to 8 %. With fewer, chains are sampled for it.
-LEAST_ESS = 1000.0
 KEPT = 2**32 - 1  # place among a seed's children of that which resamples: no other comes so far
-MAX_SE = 1.0  # beyond, a number would mislead: it is a failure with its reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,9 +238,9 @@ def weigh(
     """Compute the evidence of a program: what the search calls, thousands of times.
 
     With `keep`, for equations that are shown, fit and particles stay with the evidence.
-    Of the settings, only the sizes of samples matter: what is integrated is the problem's.
-    Where `linear_log_q` is below the floor, or hopeless, a search is content with it; its standard
-    error is then 1.
+    Of the settings, only the sizes of samples and the row of `trust` matter: what is integrated is
+    the problem's. Where `linear_log_q` is below the floor, or hopeless, a search is content with
+    it; its standard error is then 1.
     """
     p = program.n_parameters
     gamma, bounds, nothing = problem.gamma, problem.sigma_bounds, np.full(p, np.nan)
@@ -293,12 +280,12 @@ def fit_rmse(
             return replace(failed, rmse=rmse, theta=np.empty(0))
         try:
             rng = np.random.Generator(np.random.PCG64(seed))
-            if settings.thorough:
-                found = fit(program, problem, settings.n_multistarts, rng=rng)
-                theta, sse = found.theta, found.minima[0].sse
-            else:
+            if trust_of(settings).fits_once:
                 best = fit_once(program, problem, settings.n_multistarts, rng=rng)
                 theta, sse = best.theta, best.sse
+            else:
+                found = fit(program, problem, settings.n_multistarts, rng=rng)
+                theta, sse = found.theta, found.minima[0].sse
         except FitError as error:
             return replace(failed, failure=str(error))
         except np.linalg.LinAlgError:
@@ -366,16 +353,17 @@ def _weigh_fitted(
     floor: float,
     keep: bool,
 ) -> Weighed:
+    trust = trust_of(settings)
     rng_fit, *rngs = (
         np.random.Generator(np.random.PCG64(s)) for s in seed.spawn(1 + settings.n_replicates)
     )
     target = make_target(program, problem, settings.n_multistarts, rng=rng_fit)
     fitted = _with_fit(failed, target)
-    if not settings.thorough:
+    if trust.takes_linear:
         log_q = fitted.log_q_linear
-        if log_q < max(floor, problem.constant_log_q - HOPELESS):
+        if trust.is_hopeless(log_q, problem.constant_log_q, floor):
             sensitivity = linear_log_q(target.halved) - log_q
-            found = replace(fitted, log_q=log_q, log_q_se=1.0, prior_sensitivity=sensitivity)
+            found = replace(fitted, log_q=log_q, log_q_se=UNKNOWN_SE, prior_sensitivity=sensitivity)
             return Weighed(found, target.fit.without_jacobians() if keep else None)
 
     def sample(target: Target, rng: np.random.Generator) -> FractionalKernel:
@@ -385,7 +373,7 @@ def _weigh_fitted(
             n_particles=settings.n_particles,
             rng=rng,
             to_posterior=False,
-            thorough=settings.thorough,
+            trust=trust,
         )
 
     # A repetition has starts of its own, because the region depends on the minima that were found:
@@ -398,35 +386,33 @@ def _weigh_fitted(
         target = min(targets, key=_least_error)
         fitted = _with_fit(failed, target)
     # Starts that missed the best minimum were too few, and say nothing of the others' region.
-    most = (1.0 + SAME_ERROR) * _least_error(target) + ROUNDING * float(np.sum(problem.white.y**2))
+    most = trust.largest_error(_least_error(target), float(np.sum(problem.white.y**2)))
     found_by = [one for one in targets if _least_error(one) <= most]
     is_lucky = len(found_by) == 1 < len(targets)
     by_region: list[list[FractionalKernel]] = [[] for _ in found_by]
     for k, rng in enumerate(rngs):
         by_region[k % len(found_by)].append(sample(found_by[k % len(found_by)], rng))
-    if settings.thorough and not all(run.covered for runs in by_region for run in runs):
+    if not all(run.covered for runs in by_region for run in runs):
         # The error of a run with a bridge is known only by repeating it.
-        for k, s in enumerate(seed.spawn(N_REPEATS)):
+        for k, s in enumerate(seed.spawn(trust.n_repeats)):
             rng = np.random.Generator(np.random.PCG64(s))
             by_region[k % len(found_by)].append(sample(found_by[k % len(found_by)], rng))
     runs = [run for runs in by_region for run in runs]
-    if not settings.thorough and any(
-        not run.covered and (run.pareto_k > WILD_PARETO_K or run.ess < WILD_ESS) for run in runs
-    ):
+    if any(not run.covered and trust.is_wild(run.ess, run.pareto_k) for run in runs):
         return Weighed(replace(fitted, failure="unreliable: too few draws reach the posterior"))
     log_z_gamma, log_z, log_q, log_q_se = _pool(by_region)
     if is_lucky or not all(run.covered for run in runs):
-        log_q_se = max(log_q_se, UNCOVERED_SE)
-    if settings.thorough and log_q_se > MAX_SE:
+        log_q_se = max(log_q_se, trust.uncovered_se)
+    if not trust.is_number(log_q_se):
         reason = f"unreliable: log q = {log_q:.4g} with standard error {log_q_se:.2g}"
         return Weighed(replace(fitted, failure=reason))
-    if sum(run.half_ess for run in runs) >= MIN_ESS:
+    if trust.has_enough(sum(run.half_ess for run in runs)):
         shares = [np.mean([run.half_shares[phi] for run in runs]) for phi in (1.0, target.gamma)]
         sensitivity = float(np.log(shares[0]) - np.log(shares[1]))
     else:
         rng = np.random.Generator(np.random.PCG64(seed.spawn(1)[0]))
         here = _pool([by_region[found_by.index(target)]])[2]
-        sensitivity = _sample_sensitivity(target, here, partial(sample, rng=rng), settings)
+        sensitivity = _sample_sensitivity(target, here, partial(sample, rng=rng), trust)
     evidence = replace(
         fitted,
         log_q=log_q,
@@ -442,12 +428,12 @@ def _weigh_fitted(
     shared = all(len(one.fit.free) == program.n_parameters for one in found_by)
     used = runs if shared else by_region[found_by.index(target)]
     child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, KEPT))
-    chains = _keep_particles(used, rng=np.random.Generator(np.random.PCG64(child)))
+    chains = _keep_particles(used, trust, rng=np.random.Generator(np.random.PCG64(child)))
     return Weighed(evidence, target.fit.without_jacobians(), chains)
 
 
 def _keep_particles(
-    runs: Sequence[FractionalKernel], *, rng: np.random.Generator
+    runs: Sequence[FractionalKernel], trust: Trust, *, rng: np.random.Generator
 ) -> tuple[Chain, ...]:
     """Resample chains from the particles of runs at temperature 1; none if these are too few.
 
@@ -459,7 +445,7 @@ def _keep_particles(
         (run, np.arange(part, len(run.theta), n_parts)) for part in range(n_parts) for run in runs
     ][:CHAINS]
     ess = [effective_sample_size(run.log_weights[places]) for run, places in pieces]
-    if not all(run.covered for run in runs) or min(ess) < MIN_ESS or sum(ess) < LEAST_ESS:
+    if not (all(run.covered for run in runs) and trust.make_posterior(ess)):
         return ()
     chains = []
     for run, places in pieces:
@@ -476,17 +462,17 @@ def _sample_sensitivity(
     target: Target,
     log_q: float,
     sample: Callable[[Target], FractionalKernel],
-    settings: Settings,
+    trust: Trust,
 ) -> float:
     """Weigh with halved bounds, where too few draws between the full ones tell what would change.
 
     That is so where the bounds matter most: all of the posterior is at the upper end of sigma. A
     search is content with what a linear equation would do, and so are we if sampling fails.
     """
-    if settings.thorough:
+    if trust.samples_sensitivity:
         with suppress(FloatingPointError, np.linalg.LinAlgError):
             run = sample(target.halved)
-            if run.log_q_variance <= MAX_SE**2:
+            if trust.is_number(float(np.sqrt(run.log_q_variance))):
                 return float(run.log_marginal_likelihood - run.log_z_gamma - log_q)
     return linear_log_q(target.halved) - linear_log_q(target)
 

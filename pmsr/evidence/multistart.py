@@ -24,7 +24,7 @@ N_SCREENED = 8  # random points that compete for each start
 N_STEPS = 8  # of their descent
 DESCENT_TOLERANCE = 1e-12  # least share of the squared error that a step must gain
 N_THIN = 1000  # observations that the descent looks at
-HOPELESS = 100.0  # a start with this many times the best one's error is not worth an optimisation
+MAX_START_ERROR = 100.0  # times the best start's: one with more is not worth an optimisation
 MAX_EVALUATIONS = 60  # of one local optimisation, which has two tries
 RANK_TOLERANCE = 1e-11  # of what a column of the Jacobian, of unit length, adds to the others
 # The same where f is not linear. At k1 = k2, (1 + k1*x)/(1 + k2*x) is 1 and only their difference
@@ -328,7 +328,7 @@ def fit_once(
     """
     white = problem.whiten(program)
     with np.errstate(all="ignore"):
-        return _find_minima(white, problem.white, n_multistarts, rng=rng, thorough=False)[0]
+        return _find_minima(white, problem.white, n_multistarts, rng=rng, only_best=True)[0]
 
 
 def _find_minima(
@@ -338,7 +338,7 @@ def _find_minima(
     *,
     rng: np.random.Generator,
     extra_starts: Floats | None = None,
-    thorough: bool = True,
+    only_best: bool = False,
     rule: Rule | None = None,
 ) -> tuple[Minimum, ...]:
     """Let random points descend together, optimise from the best distinct ones, keep minima."""
@@ -359,7 +359,7 @@ def _find_minima(
     starts, errors = _descend(program, _thin(data), starts, affine)
     if not len(starts):
         raise FitError("never finite: no start gives finite predictions and derivatives")
-    if thorough:
+    if not only_best:
         # Equations such as c0**2 and c0*sin(c1*x) have mirror minima; asking for them is cheaper
         # than hoping that the random starts hit them all.
         mirrored = np.repeat(starts[:1], len(curved), axis=0)
@@ -374,7 +374,7 @@ def _find_minima(
         starts, errors = starts[obeys], errors[obeys]
     minima: list[Minimum] = []
     for k in _distinct_starts(starts, errors, scales, n_multistarts):
-        found = _optimise(program, data, starts[k], scales, thorough)
+        found = _optimise(program, data, starts[k], scales, retry=not only_best)
         if rule is not None and (found is None or not rule(found.theta[None, :])[0]):
             # The least error lies beyond what is allowed: the start is as near as we know.
             found = _minimum_at(program, data, starts[k], converged=False)
@@ -436,7 +436,7 @@ def _distinct_starts(
     """Choose the best starts that differ from each other by more than a few per cent."""
     chosen: list[int] = []
     for k in np.argsort(errors, kind="stable").tolist():
-        if chosen and errors[k] > HOPELESS * errors[chosen[0]] + 1e-12:
+        if chosen and errors[k] > MAX_START_ERROR * errors[chosen[0]] + 1e-12:
             break
         others = starts[chosen]
         size = np.abs(others) + np.abs(starts[k]) + 1e-6 * scales
@@ -448,11 +448,11 @@ def _distinct_starts(
 
 
 def _optimise(
-    program: Program, data: Data, start: Floats, scales: Floats, thorough: bool
+    program: Program, data: Data, start: Floats, scales: Floats, *, retry: bool
 ) -> Minimum | None:
     """Run one local optimisation; None if it ends nowhere."""
     if len(data.y) >= program.n_parameters:
-        theta, converged = _levenberg_marquardt(program, data, start, thorough)
+        theta, converged = _levenberg_marquardt(program, data, start, retry=retry)
     else:
         theta, converged = _bfgs(program, data, start, scales)
     return _minimum_at(program, data, theta, converged)
@@ -487,7 +487,7 @@ def _add_distinct(minima: list[Minimum], candidate: Minimum | None) -> None:
 
 
 def _levenberg_marquardt(
-    program: Program, data: Data, start: Floats, thorough: bool
+    program: Program, data: Data, start: Floats, *, retry: bool
 ) -> tuple[Floats, bool]:
     """Minimise with SciPy's MINPACK; tell whether it converged."""
     unit = 1.0 / data.spread
@@ -500,7 +500,7 @@ def _levenberg_marquardt(
         return np.asarray(evaluate_jacobian(program, theta[None, :], data.X)[1][0] * unit)
 
     theta, converged = _leastsq(residuals, jacobian, start)
-    if thorough and not converged:
+    if retry and not converged:
         theta, converged = _leastsq(residuals, jacobian, _variable_projection(program, data, theta))
     return theta, converged
 

@@ -12,18 +12,15 @@ from scipy.special import softmax
 from pmsr.evidence.model import Template, make_template
 from pmsr.evidence.proposal import Draws, Target, log_sum_exp
 from pmsr.evidence.surface import Look
+from pmsr.evidence.trust import THOROUGH, Trust
 from pmsr.threads import ONE_AT_A_TIME
 
 Floats = NDArray[np.float64]
 
-MIN_ESS = 100.0  # effective sample size below which a step is shortened
-MAX_PARETO_K = 0.7  # tail index above which importance weights are not to be trusted
-MAX_GROWTH = 8  # how many times n_draws may be drawn before a bridge is built instead
-SEARCH_GROWTH = 4  # the same where there is no bridge
-MAX_STAGES = 200
-MAX_SWEEPS = 8  # of moves in one stage
-MAX_ROUNDING = 0.01  # nats: of log likelihoods, which are wanted to a few hundredths
-MIN_MOVED = 0.9  # share of the particles that must have moved before a stage ends
+MAX_STAGES = 200  # a bound on the time of a bridge whose steps shrink to nothing
+MAX_SWEEPS = 8  # of moves in one stage: where particles do not move, more would go on for ever
+# Share of the particles that must have moved before a stage ends: copies that stay count once.
+MIN_MOVED = 0.9
 
 _PARTICLE_ARRAYS = ("theta", "log_sigma", "log_g", "part", "log_prior", "log_likelihood")
 
@@ -46,8 +43,8 @@ class FractionalKernel(SMC_KERNEL):
         The density, from ``pmsr.fit_equation``.
     n_draws
         Number of points drawn from the proposal.
-    thorough
-        Whether to bridge where more draws do not cover the target either.
+    trust
+        When the draws cover the target, and what to do where they do not.
 
     Attributes
     ----------
@@ -82,7 +79,7 @@ class FractionalKernel(SMC_KERNEL):
         *,
         target: Target | None = None,
         n_draws: int = 2000,
-        thorough: bool = True,
+        trust: Trust = THOROUGH,
     ) -> None:
         if start is not None:
             raise ValueError("start must be None: the particles come from the proposal.")
@@ -102,7 +99,7 @@ class FractionalKernel(SMC_KERNEL):
         self.model = pm.modelcontext(model)
         self.target = target
         self.n_draws = n_draws
-        self.thorough = thorough
+        self.trust = trust
 
     def set_rng(self, rng: np.random.Generator) -> None:
         """Store the generator; PyMC would copy compiled functions that are not used here."""
@@ -136,7 +133,7 @@ class FractionalKernel(SMC_KERNEL):
         # A linear equation's weights are bounded by 2: half the draws are plenty.
         n_first = self.n_draws if self.proposal.curved else (self.n_draws + 1) // 2
         self._append(self.proposal.draw(n_first, rng=self.rng), fresh=True)
-        most = (MAX_GROWTH if self.thorough else SEARCH_GROWTH) * self.n_draws
+        most = self.trust.max_growth * self.n_draws
         while not (covered := self._covered()) and len(self.theta) < most:
             # What a mixture has learnt from is not part of the estimate.
             before, self.proposal = (
@@ -170,9 +167,8 @@ class FractionalKernel(SMC_KERNEL):
         ends = self._ends()
         self.pareto_k = max(pareto_k(end) for end in ends)
         self.ess = min(effective_sample_size(end) for end in ends)
-        top_share = max(np.exp(end.max() - log_sum_exp(end)) for end in ends)
-        heavy = self.pareto_k > MAX_PARETO_K and top_share > 0.05
-        return self.ess >= MIN_ESS and not heavy
+        top_share = max(float(np.exp(end.max() - log_sum_exp(end))) for end in ends)
+        return self.trust.covers(self.ess, self.pareto_k, top_share)
 
     def _log_weights_from_proposal(self, phi: float) -> Floats:
         weights = _times(phi, self.log_likelihood) + self.log_prior - self.log_g
@@ -216,12 +212,12 @@ class FractionalKernel(SMC_KERNEL):
 
     def _longest_step(self, slope: Floats, most: float) -> float:
         """Find the largest step along the slope that keeps enough effective particles."""
-        least = min(MIN_ESS, self.threshold * len(slope))
+        least = min(self.trust.min_ess, self.threshold * len(slope))
 
         def ess(step: float) -> float:
             return effective_sample_size(self.log_weights + _times(step, slope))
 
-        self._limited = self.thorough and ess(most) < least
+        self._limited = self.trust.builds_bridges and ess(most) < least
         if not self._limited:
             return most
         # A particle of density zero dies in the first step, however short; what counts is the
@@ -343,7 +339,7 @@ class FractionalKernel(SMC_KERNEL):
         # From the largest: weights of likelihoods of -1e9 add up to 1 only within 1e-6.
         top = float(self.log_likelihood[alive].max())
         mean = top + float(np.exp(self.log_weights[alive]) @ (self.log_likelihood[alive] - top))
-        if not mean > expected - 10.0 - 3.0 * (p + 1):
+        if not self.trust.has_arrived(mean, expected, p):
             raise FloatingPointError(
                 f"unreliable: the particles' mean log likelihood is {mean:.4g} instead of about "
                 f"{expected:.4g}; the posterior is a ridge that sampling cannot follow"
@@ -423,7 +419,7 @@ def run_kernel(
     n_particles: int,
     rng: np.random.Generator,
     to_posterior: bool,
-    thorough: bool = True,
+    trust: Trust = THOROUGH,
 ) -> FractionalKernel:
     """Run the kernel outside ``pm.sample_smc``, which would build and compile a model each time.
 
@@ -437,13 +433,13 @@ def run_kernel(
         Source of randomness.
     to_posterior
         Whether the particles at 1 are wanted, resampled and moved; the evidence needs them not.
-    thorough
-        Whether to bridge where more draws do not cover the target either.
+    trust
+        When the draws cover the target, and what to do where they do not.
     """
-    _check_rounding(target)
+    _check_rounding(target, trust)
     kernel = copy(_prototype(target))
     kernel.target, kernel.draws, kernel.n_draws = target, n_particles, n_draws
-    kernel.thorough = thorough
+    kernel.trust = trust
     kernel.initialize(None, rng)
     while kernel.beta < 1.0:
         kernel.update_beta_and_weights()
@@ -454,11 +450,11 @@ def run_kernel(
     return kernel
 
 
-def _check_rounding(target: Target) -> None:
+def _check_rounding(target: Target, trust: Trust) -> None:
     """Refuse an equation so far from the data that weights would be made of rounding errors."""
     # Of the misfit itself, and of log sigma, of which it is an exponential function.
     ulps = 1.0 + 2.0 * abs(np.log(target.sigma_bounds[1]))
-    if target.log_misfit + np.log(ulps * np.finfo(np.float64).eps) > np.log(MAX_ROUNDING):
+    if target.log_misfit + np.log(ulps * np.finfo(np.float64).eps) > np.log(trust.max_rounding):
         raise FloatingPointError(
             "too far from the data: at the largest noise level its log likelihood is "
             f"-{np.exp(target.log_misfit):.2g}, with rounding errors as large as what matters"

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import Evidence
+from pmsr.evidence.trust import are_known
 from pmsr.laws.identity import Trace, group_laws
 
 # The best of many noisy estimates would be the noisiest: what counts is what is nearly certain.
@@ -93,11 +94,12 @@ def simplest_close(
     if not np.isfinite(values).any():
         raise ValueError("No equation could be weighed: every log_q is -inf.")
     # A value that is not known to two nats cannot set the standard for the others.
-    known = np.where(errors < 1.0, values, -np.inf)
+    is_known = are_known(errors)
+    known = np.where(is_known, values, -np.inf)
     best = int(np.argmax(known if np.isfinite(known).any() else values))
     margins = np.maximum(margin, N_ERRORS * np.hypot(errors, errors[best]))
     close = [k for k in range(len(values)) if values[best] - values[k] <= margins[k]]
-    trusted = [k for k in close if errors[k] < 1.0] or close
+    trusted = [k for k in close if is_known[k]] or close
     return min(trusted, key=lambda k: (complexity[k], n_parameters[k], -values[k]))
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pmsr.data import Data
 from pmsr.evidence.diagnostics import normality
 from pmsr.evidence.evidence import Evidence
+from pmsr.evidence.trust import THOROUGH
 
 Floats = NDArray[np.float64]
 
@@ -20,9 +21,6 @@ LEAST_PER_PARAMETER = 2.0  # observations for each parameter, the noise level in
 CLEARLY = 3.0  # how many times more probable than the next a clear winner is
 LEAST_P = 0.05  # of the test for normal residuals
 ROUNDING = 1e-9  # of the largest value of the target: residuals below are those of floats
-MAX_PARETO_K, MAX_LOG_Q_SE = 0.7, 0.5
-MIN_ESS = 400.0  # below, ArviZ's authors mistrust means and intervals
-MAX_R_HAT = 1.01
 N_NAMED = 5  # columns that a doubt names; more would hide the other doubts
 
 
@@ -272,10 +270,11 @@ def doubt_evidence(text: str, evidence: Evidence) -> list[str]:
     if np.isnan(evidence.log_q):
         return []
     reasons = []
-    if evidence.log_q_se > MAX_LOG_Q_SE:
+    if THOROUGH.is_unsure(evidence.log_q_se):
         reasons.append(f"its standard error is {evidence.log_q_se:.2f} nats")
-    if evidence.pareto_k > MAX_PARETO_K:
-        reasons.append(f"its Pareto k is {evidence.pareto_k:.2f}, above {MAX_PARETO_K:g}")
+    if THOROUGH.is_heavy(evidence.pareto_k):
+        most = THOROUGH.max_pareto_k
+        reasons.append(f"its Pareto k is {evidence.pareto_k:.2f}, above {most:g}")
     if not reasons:
         return []
     return [
@@ -300,13 +299,14 @@ def doubt_sampling(parameters: pd.DataFrame) -> list[str]:
     Few independent draws of c0 (effective sample size 50, wanted 400):
     """
     doubts = []
-    few = parameters.index[parameters["ess"] < MIN_ESS]
+    few = parameters.index[THOROUGH.are_few(parameters["ess"].to_numpy())]
     if len(few):
         doubts.append(
             f"Few independent draws of {', '.join(map(str, few))} (effective sample size "
-            f"{parameters['ess'].min():.0f}, wanted {MIN_ESS:.0f}): sample more for the intervals."
+            f"{parameters['ess'].min():.0f}, wanted {THOROUGH.min_draws:.0f}): sample more for the "
+            "intervals."
         )
-    apart = parameters.index[parameters["r_hat"] > MAX_R_HAT]
+    apart = parameters.index[THOROUGH.are_apart(parameters["r_hat"].to_numpy())]
     if len(apart):
         doubts.append(
             f"The chains disagree about {', '.join(map(str, apart))} (R-hat "

@@ -1,4 +1,5 @@
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pymc as pm
@@ -19,6 +20,7 @@ from pmsr.evidence.smc import (
     run_kernel,
     systematic_indexes,
 )
+from pmsr.evidence.trust import THOROUGH
 from pmsr.experiments.exact import brute_force_log_q
 from pmsr.settings import Settings
 
@@ -41,6 +43,7 @@ def run_in_small_steps(target, seed, n_particles=300):
     """Force a bridge, many temperatures and moves by asking for nearly full effective size."""
     kernel = copy(smc._prototype(target))
     kernel.target, kernel.draws, kernel.n_draws, kernel.threshold = target, n_particles, 300, 0.7
+    kernel.trust = replace(THOROUGH, min_ess=np.inf, max_growth=1)
     kernel.initialize(None, np.random.default_rng(seed))
     while kernel.beta < 1.0:
         kernel.update_beta_and_weights()
@@ -49,9 +52,7 @@ def run_in_small_steps(target, seed, n_particles=300):
 
 
 @pytest.mark.parametrize("case", ["linear", "curved"])
-def test_many_small_steps_give_the_exact_evidence(case, monkeypatch):
-    monkeypatch.setattr(smc, "MIN_ESS", np.inf)
-    monkeypatch.setattr(smc, "MAX_GROWTH", 1)
+def test_many_small_steps_give_the_exact_evidence(case):
     if case == "linear":
         equation, X, y = cubic()
         target = target_of(equation, X, y)
