@@ -63,7 +63,7 @@ class Trust:
     # Beyond, the mean of so many weights as anybody draws is not reliable (Vehtari et al. 2024).
     max_pareto_k: float = 0.7
     # A heavy tail matters if something is in it: without its largest weight, an integral of
-    # which that is less than a twentieth changes by less than 0.05 nats.
+    # which that is a twentieth changes by 0.05 nats.
     max_top_share: float = 0.05
     # What a run does not reach it cannot count in its error either. Chosen, not derived: twice what
     # benchmarks/evidence_surface.py lets covered runs claim, and less than the nat that decides.
