@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.equation.program import evaluate_jacobian
+from pmsr.equation.program import evaluate, evaluate_jacobian
 
 FOLDER = Path(__file__).parent / "data" / "nist_strd"
 
@@ -134,7 +134,11 @@ class Linearised:
 
 
 def exact_draws(problem, program, target, n_draws=400_000):
-    """Weighted draws from the posterior: theta, weights, and the share outside the region."""
+    """Weighted draws from the posterior: theta, weights, and the share outside the region.
+
+    They are made for flat theta. Under the invariant prior they are weighed by the volume of the
+    surface of predictions, computed here and not by what is tested.
+    """
     n_grid, reach = GRIDS[problem.name]
     rng = np.random.default_rng(0)
     affine = list(program.affine)
@@ -166,10 +170,34 @@ def exact_draws(problem, program, target, n_draws=400_000):
     # The density inside a cell is not quite that of its centre.
     weight = np.exp(np.concatenate(log_new) - log_p[chosen])
     weight[sigma > target.sigma_bounds[1]] = 0.0
-    # The regions of Lanczos3 are so large that nothing is outside, whichever copies were found.
-    inside = target.inside(theta) if problem.name != "Lanczos3" else np.ones(n_draws, dtype=bool)
+    if target.problem.parameter_prior == "invariant":
+        log_volume, distance = _look(problem, program, theta)
+        weight *= np.exp(log_volume - np.max(log_volume, where=weight > 0.0, initial=-np.inf))
+        # Nothing that fits has a pole between rows, or an alias: of these rules nothing is seen.
+        inside = distance <= target.radius
+    elif problem.name == "Lanczos3":
+        # Its regions are so large that nothing is outside, whichever copies were found.
+        inside = np.ones(n_draws, dtype=bool)
+    else:
+        inside = target.inside(theta)
     outside = weight[~inside].sum() / weight.sum()
     return fold(problem.name, theta), np.where(inside, weight, 0.0), outside
+
+
+def _look(problem, program, theta):
+    """Log volume element of the surface, and the distance from the certified predictions."""
+    X = problem.X.to_numpy()
+    best = evaluate(program, problem.theta[None], X)[0]
+    log_volumes, distances = [], []
+    for piece in np.array_split(theta, max(1, len(theta) // 10_000)):
+        value, jacobian = evaluate_jacobian(program, piece, X)
+        length = np.linalg.norm(jacobian, axis=2)
+        # The derivatives by different parameters differ by many orders of magnitude.
+        unit = (jacobian / length[:, :, None]).transpose(0, 2, 1)
+        diagonal = np.abs(np.diagonal(np.linalg.qr(unit, mode="r"), axis1=1, axis2=2))
+        log_volumes.append(np.log(diagonal).sum(axis=1) + np.log(length).sum(axis=1))
+        distances.append(np.linalg.norm(value - best, axis=1))
+    return np.concatenate(log_volumes), np.concatenate(distances)
 
 
 def _solve(problem, program, steps):

@@ -23,10 +23,10 @@ def read(name):
     return problem, Equation(problem.equation, list(problem.X.columns))
 
 
-def sample(problem, equation):
+def sample(problem, equation, settings=None):
     """Draws, of shape (n, p)."""
     posterior = sample_posterior(
-        equation, problem.X, problem.y, random_seed=0, pointwise=False
+        equation, problem.X, problem.y, settings=settings, random_seed=0, pointwise=False
     ).posterior
     return np.column_stack([posterior[name].to_numpy().ravel() for name in equation.parameters])
 
@@ -60,14 +60,17 @@ def test_a_nearly_normal_posterior_has_the_certified_mean_and_deviation(name):
     np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.15)
 
 
+# Far from normal, the two priors have posteriors of their own, and exact draws know either.
+@pytest.mark.parametrize("prior", ["invariant", "flat"])
 @pytest.mark.parametrize("name", ["BoxBOD", "Nelson"])
-def test_a_posterior_far_from_normal_agrees_with_exact_draws(name):
+def test_a_posterior_far_from_normal_agrees_with_exact_draws(name, prior):
     problem, equation = read(name)
+    settings = Settings(parameter_prior=prior)
     rng = np.random.Generator(np.random.PCG64(seed_for(equation.key, 0).spawn(1)[0]))
     data = make_data(problem.X, problem.y)
-    target = make_target(equation.program, Problem.of(data, Settings()), 8, rng=rng)
+    target = make_target(equation.program, Problem.of(data, settings), 8, rng=rng)
     theta, weight, _ = exact_draws(problem, equation.program, target, n_draws=100_000)
-    draws = sample(problem, equation)
+    draws = sample(problem, equation, settings)
     # Of 4000 draws at least a quarter count: the Monte-Carlo error of a share is below
     # sqrt(0.25 / 1000), and 4 of them leave one failure in 16,000.
     for level in (0.05, 0.25, 0.5, 0.75, 0.95):

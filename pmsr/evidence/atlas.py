@@ -155,6 +155,18 @@ class SurfaceTarget(Target):
         least = len(self.data.y) * (1e-3 * self.sigma_bounds[0]) ** 2
         return least, 4.0 * (self.radius + sqrt(self.fit.minima[0].sse)) ** 2
 
+    def inside(self, theta: Floats, fraction: float = 1.0) -> NDArray[np.bool_]:
+        """Tell which theta the rules allow within the radius, or within a fraction of it."""
+        return self._inside(self.surface.look(theta), fraction)
+
+    def _inside(self, look: Look, fraction: float = 1.0) -> NDArray[np.bool_]:
+        near = look.square <= (fraction * self.radius) ** 2
+        return np.asarray(look.allowed & near & np.isfinite(look.log_volume))
+
+    def log_prior(self, theta: Floats, log_sigma: Floats) -> Floats:
+        """Log prior density in (theta, log sigma), or -inf."""
+        return self.densities(theta, log_sigma, None)[0]
+
     def inside_half(self, theta: Floats) -> NDArray[np.bool_]:
         """Tell which theta would stay if sigma's bound were halved: the radius matters not."""
         return np.ones(len(theta), dtype=np.bool_)
@@ -166,8 +178,7 @@ class SurfaceTarget(Target):
         look = self.surface.look(theta) if look is None else look
         low, high = np.log(self.sigma_bounds)
         with np.errstate(all="ignore"):
-            allowed = look.allowed & (look.square <= self.radius**2)
-            allowed &= np.isfinite(look.log_volume) & (log_sigma >= low) & (log_sigma <= high)
+            allowed = self._inside(look) & (log_sigma >= low) & (log_sigma <= high)
             log_prior = (1 - self.sigma_power) * log_sigma + look.log_volume
             log_likelihood = self.problem.log_likelihood(look.sse, log_sigma)
         return np.where(allowed, log_prior, -np.inf), np.where(allowed, log_likelihood, -np.inf)
