@@ -1,9 +1,10 @@
-"""Log q of curved equations with one or two parameters against brute force over the same region.
+"""Log q with flat parameters against brute force over the same region: one or two parameters.
 
 python benchmarks/evidence_curved.py [--quick]
 """
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,8 @@ from pmsr.settings import FINALIST, Settings
 
 N_SEEDS = 20
 MAX_ANGLES = 4000  # of the finest grid
-SETTINGS = {"default": Settings(), "finalist": FINALIST}
+FLAT = Settings(parameter_prior="flat")
+SETTINGS = {"default": FLAT, "finalist": replace(FINALIST, parameter_prior="flat")}
 # Standard error of one run that is asked, and that of power laws.
 ASKED = {"default": (0.3, 0.6), "finalist": (0.1, 0.2)}
 
@@ -82,7 +84,7 @@ class Exact:
         """
         seed_fit = seed_for(self.equation.key, seed).spawn(1)[0]
         rng = np.random.Generator(np.random.PCG64(seed_fit))
-        target = make_target(self.equation.program, Problem.of(self.data, Settings()), 8, rng=rng)
+        target = make_target(self.equation.program, Problem.of(self.data, FLAT), 8, rng=rng)
         centres = np.array([chart.whiten @ chart.theta for chart in target.charts])
         scale = np.sqrt(target.charts[0].sse / len(self.data.y))
         key = tuple(sorted(map(tuple, np.round(centres / scale, 1) + 0.0)))
