@@ -194,7 +194,7 @@ def compare_priors(covered, n_few):
 
 
 def main_noisy(n_few):
-    """Compare the priors where the data are noisy; an equation without a posterior covers nothing."""
+    """Compare the priors where data are noisy; without a posterior nothing is covered."""
     theta, where, sigma = LAWS[FEW]
     LAWS[FEW] = (theta, where, 5.0 * sigma)
     covered = {(FEW, n, prior): [] for n in FEW_POINTS for prior in PRIORS}
