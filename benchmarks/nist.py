@@ -1,6 +1,6 @@
 """Posteriors against NIST's certified regressions, and against exact draws where these are cheap.
 
-python benchmarks/nist.py [--quick] [--prior invariant|flat|both] [--seeds 5]
+python benchmarks/nist.py [--quick] [--prior invariant|flat|both] [--seeds 5] [--files NAME ...]
 
 The certified standard deviations are those of least squares; under flat priors of theta and sigma
 the posterior of a linear equation is wider by sqrt((N - p)/(N - p - 3)). The invariant prior, the
@@ -195,9 +195,8 @@ def furthest_from_one(column):
     return column.loc[(column - 1).abs().idxmax()] if column.notna().any() else np.nan
 
 
-def main(quick, priors, n_seeds):
+def main(quick, names, priors, n_seeds):
     add_arctan()
-    names = QUICK if quick else tuple(EQUATIONS)
     jobs = [(name, prior) for prior in priors for name in names]
     tracked = report.track(jobs, len(jobs), "sampling NIST's regressions")
     frame = pd.DataFrame([row for job in tracked for row in measure(*job, n_seeds)])
@@ -280,6 +279,8 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true", help="four files, two seeds, in seconds")
     parser.add_argument("--prior", choices=(*PRIORS, "both"), default="both", help="(both)")
     parser.add_argument("--seeds", type=int, default=5, help="for each file (5)")
+    parser.add_argument("--files", nargs="+", choices=tuple(EQUATIONS), default=tuple(EQUATIONS))
     options = parser.parse_args()
+    files, n_seeds = (QUICK, 2) if options.quick else (options.files, options.seeds)
     chosen = PRIORS if options.prior == "both" else (options.prior,)
-    sys.exit(0 if main(options.quick, chosen, 2 if options.quick else options.seeds) else 1)
+    sys.exit(0 if main(options.quick, files, chosen, n_seeds) else 1)

@@ -52,6 +52,18 @@ def test_the_density_of_an_atlas_is_that_of_its_draws():
     assert se < 0.05 and abs(ratio.mean() - 1.0) < 4.0 * se
 
 
+def test_the_region_is_where_predictions_are_near_and_no_pole_is_between_rows():
+    law = target("c0*x0/(c1 + x0)")
+    best = law.fit.minima[0].theta
+    theta = np.array([best, 1e3 * best, [best[0], -1.0]])  # near, far, a pole at x0 = 1
+    np.testing.assert_array_equal(law.inside(theta), [True, False, False])
+    log_prior = law.log_prior(theta, np.full(3, np.log(0.1)))
+    chi = np.column_stack([X / (best[1] + X), -best[0] * X / (best[1] + X) ** 2])
+    volume = 0.5 * np.linalg.slogdet(chi.T @ chi)[1]
+    assert log_prior[0] == pytest.approx(np.log(0.1) + volume)
+    assert np.all(np.isneginf(log_prior[1:]))
+
+
 SPELLINGS = [
     ("k1*D**2/(1 + k2*D)", "D**2/(c0 + c1*D)", "D/(c0/D + c1)"),
     ("c0*D**c1", "exp(c0)*D**c1", "c0*exp(c1*log(D))"),
