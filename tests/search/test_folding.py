@@ -18,7 +18,7 @@ from pmsr.equation.operators import (
     operator_code,
 )
 from pmsr.equation.program import Program, evaluate, evaluate_jacobian
-from pmsr.search.evolution import (
+from pmsr.search.constraints import (
     _foreign_function,
     _has_nested_waves,
     _has_shared_parameter,
