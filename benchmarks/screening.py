@@ -21,8 +21,9 @@ from rich.console import Console
 import pmsr
 from pmsr.data import load_galileo, make_data
 from pmsr.evidence.multistart import FitError, fit
+from pmsr.evidence.problem import Problem
 from pmsr.evidence.surface import Surface
-from pmsr.search import evolution
+from pmsr.search import evolution, workers
 from pmsr.search.genome import Primitives, random_genome
 from pmsr.search.screening import Batch, screen
 from pmsr.settings import Search, Settings
@@ -49,20 +50,20 @@ def datasets():
 def searched(data, operators, n_laws, rng):
     """Draw from the distinct equations with parameters that two short searches weigh."""
     programs = {}
-    weigh_batch = evolution._weigh_batch
+    weigh_batch = workers._weigh_batch
 
     def spy(tasks, *arguments, **options):
         tasks = list(tasks)
         programs.update({key: program for key, program in tasks if program.n_parameters})
         return weigh_batch(tasks, *arguments, **options)
 
-    evolution._weigh_batch = spy
+    workers._weigh_batch = spy
     try:
         for seed in range(2):
             search = Search(operators=operators, generations=25, population_size=40, n_finalists=1)
             evolution.run_evolution(data, search=search, random_seed=seed)
     finally:
-        evolution._weigh_batch = weigh_batch
+        workers._weigh_batch = weigh_batch
     keys = list(programs)
     return [(keys[k], programs[keys[k]]) for k in rng.choice(len(keys), n_laws, replace=False)]
 
@@ -74,7 +75,7 @@ def by_scipy(program, data):
         with one_blas_thread():
             found = fit(
                 program,
-                data,
+                Problem.of(data, Settings()),
                 32,
                 rng=rng,
                 generic=True,
@@ -89,7 +90,7 @@ def compare(n_laws):
     rng, rows = np.random.default_rng(0), []
     for name, data, operators in datasets():
         laws = searched(data, operators, n_laws, rng)
-        found = screen(Batch.of([program for _, program in laws]), data, Settings(), 3)
+        found = screen(Batch.of([program for _, program in laws]), Problem.of(data, Settings()), 3)
         floor = 1e-24 * np.sum(data.y**2)
         for k, (key, program) in enumerate(laws):
             sse, rank = by_scipy(program, data)
@@ -133,9 +134,9 @@ def speed(n_laws):
         }
         for kind, group in groups.items():
             batch = Batch.of(group)
-            screen(batch, data, Settings(), 0)
+            screen(batch, Problem.of(data, Settings()), 0)
             begin = time.process_time()
-            found = screen(batch, data, Settings(), 0)
+            found = screen(batch, Problem.of(data, Settings()), 0)
             rate = len(group) / (time.process_time() - begin)
             rows.append((n, d, kind, len(group), rate, found.n_evaluations.mean()))
             console.print(

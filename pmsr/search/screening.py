@@ -17,8 +17,8 @@ from pmsr.equation.descent import FITTED, Plan, law_keys, make_work, run_screen
 from pmsr.equation.program import Program
 from pmsr.equation.structure import MAX_PARAMETERS
 from pmsr.evidence.multistart import CURVED_TOLERANCE, N_AROUND, RANK_TOLERANCE, SPREAD
+from pmsr.evidence.problem import Problem
 from pmsr.evidence.surface import SAME_CURVE
-from pmsr.settings import Settings
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -59,6 +59,7 @@ class Batch:
     Examples
     --------
     >>> from pmsr.equation.expression import Equation
+    >>> from pmsr.settings import Settings
     >>> Batch.of([Equation("c0*x", ["x"]).program, Equation("x**2", ["x"]).program]).lengths
     array([3, 2])
     """
@@ -134,8 +135,7 @@ class Screened:
 
 def screen(
     batch: Batch,
-    data: Data,
-    settings: Settings,
+    problem: Problem,
     random_seed: int,
     *,
     keys: NDArray[np.uint64] | None = None,
@@ -147,8 +147,8 @@ def screen(
     ----------
     batch
         The laws; some may have no parameters.
-    data, settings
-        The rows, and what log q depends on: gamma and the prior of sigma.
+    problem
+        The rows, gamma and the prior of sigma; noise of one size.
     random_seed
         Seed of the run. Together with its key it decides a law's starts, so that the result
         depends neither on the order of a batch nor on how laws are shared out.
@@ -161,12 +161,13 @@ def screen(
     --------
     >>> from pmsr.data import load_galileo, make_data
     >>> from pmsr.equation.expression import Equation
-    >>> data = make_data(*load_galileo("shelf"))
+    >>> problem = Problem.of(make_data(*load_galileo("shelf")), Settings())
     >>> laws = Batch.of([Equation(text, ["H"]).program for text in ("c0*sqrt(H)", "c0*H")])
-    >>> found = screen(laws, data, Settings(), 0)
+    >>> found = screen(laws, problem, 0)
     >>> found.theta[0].round(2), found.rank, found.log_q.round(2)
     (array([47.09]), array([1, 1]), array([-13.13, -19.08]))
     """
+    data = problem.data
     n_laws, n = len(batch.nodes), len(data.y)
     p = max(1, int(batch.n_parameters.max(initial=0)))
     if keys is None:
@@ -198,7 +199,7 @@ def screen(
         outcome,
         n_evaluations,
     )
-    log_q = linear_log_qs(rank, squares, batch.n_parameters, data, settings)
+    log_q = linear_log_qs(rank, squares, problem)
     return Screened(squares * deviation**2, rank, theta, log_q, curves, outcome, n_evaluations)
 
 
@@ -221,34 +222,31 @@ def probe_points(X: Floats) -> Floats:
     return np.ascontiguousarray(low * (1.0 - shares) + high * shares)
 
 
-def linear_log_qs(
-    rank: Integers, squares: Floats, n_parameters: Integers, data: Data, settings: Settings
-) -> Floats:
+def linear_log_qs(rank: Integers, squares: Floats, problem: Problem) -> Floats:
     """Return `evidence.linear_log_q` for many laws, from ranks and squared errors.
 
     Parameters
     ----------
-    rank, n_parameters
-        Of each law; gamma may depend on the number of parameters.
+    rank
+        Of each law.
     squares
         Sums of squared errors in units of the target's variance.
-    data, settings
-        The rows, and gamma and the prior of sigma.
+    problem
+        The rows, gamma and the prior of sigma.
     """
-    n, deviation = len(data.y), float(np.std(data.y))
-    most = int(n_parameters.max(initial=0))
-    gammas = np.array([settings.resolve_gamma(n, p) for p in range(most + 1)])[n_parameters]
-    low, high = np.log(settings.sigma_bounds(data.y)) - np.log(deviation)
+    n, deviation = len(problem.data.y), float(np.std(problem.data.y))
+    gamma = problem.gamma
+    low, high = np.log(problem.sigma_bounds) - np.log(deviation)
     log_q = np.empty(len(squares))
-    _log_qs(rank, squares, gammas, n, settings.sigma_power, low, high, log_q)
+    _log_qs(rank, squares, gamma, n, problem.sigma_power, low, high, log_q)
     # Sigma in units of the deviation, and the density of y with it.
-    return log_q - (1.0 - gammas) * n * (0.5 * np.log(2.0 * np.pi) + np.log(deviation))
+    return log_q - (1.0 - gamma) * n * (0.5 * np.log(2.0 * np.pi) + np.log(deviation))
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
-def _log_qs(rank, squares, gammas, n, power, low, high, log_q):  # type: ignore[no-untyped-def]
+def _log_qs(rank, squares, gamma, n, power, low, high, log_q):  # type: ignore[no-untyped-def]
     for law in range(len(squares)):
-        gamma, log_q[law] = gammas[law], -np.inf
+        log_q[law] = -np.inf
         if squares[law] < np.inf:
             a, b = rank[law] + 1 - power, 0.5 * squares[law]
             log_q[law] = (

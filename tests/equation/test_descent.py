@@ -8,6 +8,7 @@ from pmsr.data import make_data
 from pmsr.equation.descent import FITTED, FORBIDDEN, NEVER_FINITE, law_keys
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
+from pmsr.evidence.problem import Problem
 from pmsr.search.screening import Batch, screen
 from pmsr.settings import Settings
 
@@ -17,7 +18,9 @@ NOISE = np.random.default_rng(0).standard_normal(20)
 
 def screened(texts, y, X=x, seed=0):
     programs = [Equation(text, ["x"]).program for text in texts]
-    return screen(Batch.of(programs), make_data(X[:, None], y), Settings(), seed), programs
+    return screen(
+        Batch.of(programs), Problem.of(make_data(X[:, None], y), Settings()), seed
+    ), programs
 
 
 def test_a_line_is_solved_exactly():
@@ -120,13 +123,14 @@ import numpy as np, pytensor.tensor as pt, sympy
 import pmsr
 from pmsr.data import make_data
 from pmsr.equation.expression import Equation
+from pmsr.evidence.problem import Problem
 from pmsr.search.screening import Batch, screen
 from pmsr.settings import Settings
 
 x = np.linspace(0.1, 2.0, 12)
 data = make_data(x[:, None], 3.0*np.sinh(0.7*x))
 def least(text):
-    return screen(Batch.of([Equation(text, ["x"]).program]), data, Settings(), 0).sse[0]
+    return screen(Batch.of([Equation(text, ["x"]).program]), Problem.of(data, Settings()), 0).sse[0]
 before = least("c0*x")
 pmsr.add_operator(pmsr.Operator(
     "sinh", 1, sympy.sinh, pt.sinh, lambda a: math.sinh(a), lambda a, v: math.cosh(a)))

@@ -16,6 +16,7 @@ from pmsr.evidence.problem import Problem
 from pmsr.settings import Settings
 
 NO_SHELF = load_galileo("no_shelf")
+FLAT = Settings(parameter_prior="flat")
 
 
 def hand_written(equation, data, theta, sigma):
@@ -42,7 +43,7 @@ def test_plain_model_template_and_formula_are_the_same_density(text, seed):
     compiled = template.log_likelihood(equation.program, problem, theta[None, :], np.array([sigma]))
     assert compiled[0] == pytest.approx(expected, rel=1e-9)
 
-    model = build_model(equation, X, y)
+    model = build_model(equation, X, y, settings=FLAT)
     low, high = Settings().sigma_bounds(data.y)
     values = dict(zip(equation.parameters, theta, strict=True))
     values["sigma_interval__"] = np.log((sigma - low) / (high - sigma))
@@ -71,8 +72,8 @@ def test_the_region_enters_as_a_potential():
     X, y = load_galileo("no_shelf")
     law = Equation("k1*D**2/(1 + k2*D)", ["D"])
     rng = np.random.default_rng(0)
-    target = make_target(law.program, Problem.of(make_data(X, y), Settings()), 8, rng=rng)
-    model = build_model(law, X, y, region=target.region)
+    target = make_target(law.program, Problem.of(make_data(X, y), FLAT), 8, rng=rng)
+    model = build_model(law, X, y, settings=FLAT, region=target.region)
     density = model.compile_logp(mode="FAST_COMPILE")
     start = model.initial_point()
     np.testing.assert_allclose([start["k1"], start["k2"]], target.fit.theta)
@@ -82,7 +83,7 @@ def test_the_region_enters_as_a_potential():
         theta = chart.theta + factor * target.region.radius * chart.B[:, 0]
         assert target.inside(theta[None, :])[0] == finite
         away = dict(start, k1=theta[0], k2=theta[1])
-        plain = build_model(law, X, y).compile_logp(mode="FAST_COMPILE")(away)
+        plain = build_model(law, X, y, settings=FLAT).compile_logp(mode="FAST_COMPILE")(away)
         assert np.isfinite(density(away)) == (finite and np.isfinite(plain))
 
 

@@ -15,7 +15,7 @@ from pmsr.settings import Settings
 def target_of(text, X, y, **options):
     data = make_data(X, y)
     rng = np.random.default_rng(0)
-    problem = Problem.of(data, Settings(**options))
+    problem = Problem.of(data, Settings(parameter_prior="flat", **options))
     return make_target(Equation(text, data.names).program, problem, 8, rng=rng)
 
 

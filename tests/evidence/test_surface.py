@@ -103,7 +103,7 @@ def test_what_parameters_do_not_stretch_has_no_alias_and_counts_within_one_perio
     law = surface("cos(exp(c0) + 40*x0)")
     assert law.watched[0].is_phase and np.ptp(40.0 * X) > np.pi * (len(X) - 1)
     assert law.obeys(np.array([[0.3], [5.0]])).all()
-    found = fit(law.program, DATA, 4, rng=np.random.default_rng(0))
+    found = fit(law.program, Problem.of(DATA, Settings()), 4, rng=np.random.default_rng(0))
     around = law.around(found.minima[:1])
     first = np.exp(found.theta[0])
     theta = np.log(first + np.array([0.0, 0.9 * np.pi, 2.1 * np.pi, 40.0 * np.pi]))

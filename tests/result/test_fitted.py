@@ -79,7 +79,7 @@ def test_what_travels_between_processes_does_not_grow_with_the_rows():
     assert len(pickle.dumps(law.weighed)) < 150_000
     target = law.weighed.target(law.problem)
     fresh = make_target(law.equation.program, law.problem, 8, rng=np.random.default_rng(0))
-    np.testing.assert_allclose(target.region.whitens[0], fresh.region.whitens[0], rtol=1e-6)
+    np.testing.assert_allclose(target.region.centres[0], fresh.region.centres[0], rtol=1e-6)
 
 
 def test_predictions_are_those_of_predict(line):

@@ -583,7 +583,7 @@ def test_a_region_that_cannot_be_is_refused(name, value, tmp_path):
 
 def test_a_loaded_equation_has_the_region_of_its_evidence(tmp_path):
     x = np.linspace(1.0, 3.0, 8)
-    laws = ["c0*c1*x0", "c0*x0**c1"]
+    laws = ["c0*c1*x0", "c0*x0**c1", "x0/(c0 + x0/c1)"]
     y = 2.0 * x + 0.01 * np.sin(9 * x)
     before = weigh_equations(laws, x, y, settings=QUICK, random_seed=1)
     before.save(tmp_path)
@@ -591,5 +591,5 @@ def test_a_loaded_equation_has_the_region_of_its_evidence(tmp_path):
     for law in laws:
         own, other = after[law]._target().region, before[law]._target().region
         assert own.held() == other.held() and own.radius == other.radius
-        for one, two in zip(own.centres + own.whitens, other.centres + other.whitens, strict=True):
-            np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(own.centres, other.centres)
+        np.testing.assert_array_equal(own.starts(), other.starts())

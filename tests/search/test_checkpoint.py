@@ -49,7 +49,7 @@ def test_a_state_survives_the_disk(tmp_path):
 
 def test_a_checkpoint_of_the_first_version_is_read():
     path = Path(__file__).parents[1] / "data" / "checkpoint-0.1.0.npz"
-    old = load_state(path, DATA, SEARCH, SETTINGS, 5)
+    old = load_state(path, DATA, SEARCH, replace(SETTINGS, parameter_prior="flat"), 5)
     assert (old.generation, old.keys) == (7, state().keys)
     with pytest.raises(ValueError, match="belongs to other data, options or seed"):
         load_state(path, DATA, SEARCH, replace(SETTINGS, parameter_prior="invariant"), 5)

@@ -4,15 +4,17 @@ import pytest
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import fit_rmse, seed_for, weigh
+from pmsr.evidence.problem import Problem
 from pmsr.search.engines import ENGINES, engine_of
 from pmsr.settings import QUICK, Search
 
-SHELF = make_data(*load_galileo("shelf"))
+SHELF = Problem.of(make_data(*load_galileo("shelf")), QUICK)
 
 
 def found_by(engine, text):
     equation = Equation(text, ["H"])
-    return equation, engine.weigh(equation.program, SHELF, QUICK, seed_for(text, 0), floor=-np.inf)
+    seed = seed_for(text, 0)
+    return equation, engine.weigh(equation.program, SHELF, QUICK, seed, floor=-np.inf).evidence
 
 
 def test_every_fitness_has_its_engine_and_a_comparison_the_bayesian():
@@ -25,7 +27,7 @@ def test_every_fitness_has_its_engine_and_a_comparison_the_bayesian():
 def test_the_bayesian_engine_weighs():
     engine = ENGINES["evidence"]
     equation, evidence = found_by(engine, "c0*H**c1")
-    alone = weigh(equation.program, SHELF, QUICK, seed_for("c0*H**c1", 0))
+    alone = weigh(equation.program, SHELF, QUICK, seed_for("c0*H**c1", 0)).evidence
     assert engine.rank(evidence) == evidence.log_q == alone.log_q
     assert engine.score(evidence) == evidence.log_q - 2 * evidence.log_q_se
     assert engine.show(evidence) == f"log q {evidence.log_q:.2f}"

@@ -5,8 +5,9 @@ from pmsr.data import load_galileo, make_data
 from pmsr.equation.descent import FITTED
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
-from pmsr.evidence.evidence import constant_log_q, linear_log_q, make_target
+from pmsr.evidence.evidence import linear_log_q, make_target
 from pmsr.evidence.multistart import FitError, fit
+from pmsr.evidence.problem import Problem
 from pmsr.evidence.surface import Surface
 from pmsr.search.genome import Primitives, random_genome
 from pmsr.search.screening import Batch, KnownLaws, linear_log_qs, probe_points, screen
@@ -47,19 +48,21 @@ def same_bits(first, second):
 
 def test_results_do_not_depend_on_order_or_split(programs, data):
     batch, settings = Batch.of(programs), Settings()
-    whole = screen(batch, data, settings, 5)
+    whole = screen(batch, Problem.of(data, settings), 5)
     order = np.random.default_rng(0).permutation(len(programs))
-    mixed = screen(batch.take(order), data, settings, 5)
+    mixed = screen(batch.take(order), Problem.of(data, settings), 5)
     for name in ("sse", "rank", "theta", "log_q", "curves", "outcome", "n_evaluations"):
         assert getattr(mixed, name).tobytes() == getattr(whole, name)[order].tobytes()
     for k in (0, 7, 31):
-        alone = screen(Batch.of([programs[k]]), data, settings, 5)
+        alone = screen(Batch.of([programs[k]]), Problem.of(data, settings), 5)
         assert alone.sse[0] == whole.sse[k] and alone.log_q[0] == whole.log_q[k]
         assert alone.curves[0].tobytes() == whole.curves[k].tobytes()
 
 
 def test_another_seed_has_other_starts_and_mostly_the_same_minima(programs, data):
-    first, second = (screen(Batch.of(programs), data, Settings(), seed) for seed in (0, 1))
+    first, second = (
+        screen(Batch.of(programs), Problem.of(data, Settings()), seed) for seed in (0, 1)
+    )
     assert not same_bits(first, second)
     close = np.isclose(first.sse, second.sse, rtol=1e-6) | (first.sse == second.sse)
     assert close.mean() > 0.9
@@ -68,12 +71,12 @@ def test_another_seed_has_other_starts_and_mostly_the_same_minima(programs, data
 def test_keys_of_the_caller_decide_the_starts(data):
     batch = of("c0*sin(c1*x0 + c2)", "c0*sin(c1*x0 + c2)")
     keys = np.array([3, 3], dtype=np.uint64)
-    found = screen(batch, data, Settings(), 0, keys=keys)
+    found = screen(batch, Problem.of(data, Settings()), 0, keys=keys)
     assert found.theta[0].tobytes() == found.theta[1].tobytes()
 
 
 def test_screening_reaches_the_least_error_of_scipy(programs, data):
-    found = screen(Batch.of(programs), data, Settings(), 0)
+    found = screen(Batch.of(programs), Problem.of(data, Settings()), 0)
     floor = 1e-24 * np.sum(data.y**2)
     reached = []
     for k, program in enumerate(programs):
@@ -82,7 +85,7 @@ def test_screening_reaches_the_least_error_of_scipy(programs, data):
         try:
             best = fit(
                 program,
-                data,
+                Problem.of(data, Settings()),
                 32,
                 rng=np.random.default_rng(1),
                 generic=True,
@@ -98,20 +101,21 @@ def test_screening_reaches_the_least_error_of_scipy(programs, data):
 @pytest.mark.parametrize("settings", [Settings(), Settings(sigma_prior="log-flat", gamma=0.4)])
 def test_log_q_is_that_of_a_linear_law(settings, data):
     texts = ("c0 + c1*x0", "c0*exp(c1*x0)", "c0*exp(c1*x0) + c2")
-    found = screen(of(*texts), data, settings, 0)
+    found = screen(of(*texts), Problem.of(data, settings), 0)
     for text, log_q in zip(texts, found.log_q, strict=True):
         program = Equation(text, ["x0"]).program
-        target = make_target(program, data, settings, rng=np.random.default_rng(0))
+        problem = Problem.of(data, settings)
+        target = make_target(program, problem, 8, rng=np.random.default_rng(0))
         assert log_q == pytest.approx(linear_log_q(target), abs=1e-4)
 
 
 def test_log_q_is_exact_for_errors_of_any_size(data):
-    constant = screen(of("c0"), data, Settings(), 0)
-    exact = constant_log_q(data.y.tobytes(), Settings())
+    constant = screen(of("c0"), Problem.of(data, Settings()), 0)
+    exact = Problem.of(data, Settings()).constant_log_q
     assert constant.log_q[0] == pytest.approx(exact, abs=1e-6)
     squares = np.array([0.0, 1e-30, 1e-8, 1e4, 1e12, np.inf])
     one = np.ones(6, dtype=np.int64)
-    log_q = linear_log_qs(one, squares, one, data, Settings())
+    log_q = linear_log_qs(one, squares, Problem.of(data, Settings()))
     assert np.all(np.diff(log_q) <= 0.0) and np.isfinite(log_q[:5]).all() and log_q[5] == -np.inf
 
 
@@ -119,7 +123,8 @@ def test_log_q_follows_the_units_of_the_target():
     X, y = load_galileo("shelf")
     batch = Batch.of([Equation("c0*sqrt(H)", ["H"]).program])
     here, there = (
-        screen(batch, make_data(X, factor * y), Settings(), 0).log_q[0] for factor in (1.0, 1e3)
+        screen(batch, Problem.of(make_data(X, factor * y), Settings()), 0).log_q[0]
+        for factor in (1.0, 1e3)
     )
     n, gamma = len(y), len(y) ** -0.5
     assert here - there == pytest.approx((1.0 - gamma) * n * np.log(1e3), abs=1e-9)
@@ -134,7 +139,7 @@ def test_probes_lie_in_the_range_of_the_data():
 
 
 def numbered(known, data, *texts):
-    return known.add(screen(of(*texts), data, Settings(), 0)).tolist()
+    return known.add(screen(of(*texts), Problem.of(data, Settings()), 0)).tolist()
 
 
 def test_spellings_of_a_law_are_one_law(data):
@@ -173,7 +178,7 @@ def test_what_cannot_be_fitted_is_no_law(data):
 
 def test_neighbouring_digests_are_compared(data):
     """Shifts below the tolerance are one law wherever a step of the digest ends."""
-    found = screen(of("c0 + c1*x0"), data, Settings(), 0)
+    found = screen(of("c0 + c1*x0"), Problem.of(data, Settings()), 0)
     shifts = np.linspace(0.0, 3.0, 40) * 1e-6 * np.std(data.y)
     for shift in shifts:
         known = KnownLaws(data)
@@ -185,11 +190,12 @@ def test_neighbouring_digests_are_compared(data):
 
 def test_many_laws_are_found_again_after_the_memory_has_grown(programs, data):
     known, batch = KnownLaws(data), Batch.of(programs)
-    found = screen(batch, data, Settings(), 0)
+    found = screen(batch, Problem.of(data, Settings()), 0)
     first = known.add(found)
     n_laws = known.n_laws
     again = [
-        known.add(screen(batch.take(slice(k, k + 7)), data, Settings(), 0)) for k in (0, 7, 14)
+        known.add(screen(batch.take(slice(k, k + 7)), Problem.of(data, Settings()), 0))
+        for k in (0, 7, 14)
     ]
     mergeable = (found.outcome == FITTED) & (found.rank < len(data.y))
     assert np.array_equal(np.concatenate(again)[mergeable[:21]], first[:21][mergeable[:21]])
@@ -197,7 +203,7 @@ def test_many_laws_are_found_again_after_the_memory_has_grown(programs, data):
 
 
 def test_an_empty_batch_is_no_error(data):
-    assert len(screen(Batch.of([]), data, Settings(), 0).sse) == 0
+    assert len(screen(Batch.of([]), Problem.of(data, Settings()), 0).sse) == 0
 
 
 def test_too_many_parameters_are_refused():
@@ -212,4 +218,6 @@ def test_frozen_arrays_are_welcome(data):
     X.flags.writeable = y.flags.writeable = False
     program = Program.of([(1, 0, 0)], [], 1)
     frozen = type(data)(X, y, data.names, data.target)
-    assert screen(Batch.of([program]), frozen, Settings(), 0).theta[0, 0] == pytest.approx(y.mean())
+    assert screen(Batch.of([program]), Problem.of(frozen, Settings()), 0).theta[
+        0, 0
+    ] == pytest.approx(y.mean())

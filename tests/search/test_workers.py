@@ -6,11 +6,12 @@ import pytest
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import seed_for, weigh
+from pmsr.evidence.problem import Problem
 from pmsr.search.genome import Primitives, equation_genome
 from pmsr.search.workers import Workers, batches
 from pmsr.settings import QUICK, Search
 
-SHELF = make_data(*load_galileo("shelf"))
+SHELF = Problem.of(make_data(*load_galileo("shelf")), QUICK)
 SEARCH = Search(operators=("+", "*", "sqrt"))
 TEXTS = ["c0*H", "c0*sqrt(H)", "c0 + c1*H"]
 TASKS = [(text, Equation(text, ["H"]).program) for text in TEXTS]
@@ -25,7 +26,7 @@ def workers():
 def test_evidence_does_not_depend_on_how_work_is_shared(workers, size):
     found = workers.weigh(TASKS, QUICK, 7, None, size=size)
     alone = [weigh(program, SHELF, QUICK, seed_for(key, 7)) for key, program in TASKS]
-    assert [one.log_q for one in found] == [one.log_q for one in alone]
+    assert [one.evidence.log_q for one in found] == [one.evidence.log_q for one in alone]
 
 
 def test_graphs_are_read_in_their_order(workers):
@@ -48,8 +49,8 @@ def test_what_there_was_no_time_for_is_missing(workers):
 def test_dismissed_workers_leave_the_work_to_this_process(workers):
     alone = workers.dismiss()
     assert alone.n_workers == workers.n_workers and alone.parallel is not workers.parallel
-    found = alone.weigh(TASKS[:1], QUICK, 7, None)
-    assert found[0].log_q == workers.weigh(TASKS[:1], QUICK, 7, None)[0].log_q
+    [found], [own] = (one.weigh(TASKS[:1], QUICK, 7, None) for one in (alone, workers))
+    assert found.evidence.log_q == own.evidence.log_q
 
 
 def test_no_work_is_no_batch(workers):
