@@ -161,6 +161,7 @@ def screen(
     --------
     >>> from pmsr.data import load_galileo, make_data
     >>> from pmsr.equation.expression import Equation
+    >>> from pmsr.settings import Settings
     >>> problem = Problem.of(make_data(*load_galileo("shelf")), Settings())
     >>> laws = Batch.of([Equation(text, ["H"]).program for text in ("c0*sqrt(H)", "c0*H")])
     >>> found = screen(laws, problem, 0)

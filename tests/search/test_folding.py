@@ -17,7 +17,12 @@ from pmsr.equation.operators import (
     add_operator,
     operator_code,
 )
-from pmsr.equation.program import Program, evaluate, evaluate_jacobian
+from pmsr.equation.program import (
+    Program,
+    evaluate,
+    evaluate_jacobian,
+    parameter_free_values,
+)
 from pmsr.search.constraints import (
     _foreign_function,
     _has_nested_waves,
@@ -133,7 +138,9 @@ def test_values_stay_the_same_without_absorption(primitives, seed):
     X = np.random.default_rng(seed).uniform(-1.5, 2.5, (40, len(primitives.variables) + len(rows)))
     expected, tolerance = rounding(before, np.empty((1, 0)), X)
     if folded.refusal[0]:
-        assert not np.isfinite(expected).all()
+        # Somewhere on the way: for floats y/(x/0) is 0.
+        nodes = parameter_free_values(before, X).values()
+        assert not all(np.isfinite(values).all() for values in nodes)
         return
     value = evaluate(folded.program(0), np.empty((1, 0)), X)
     defined = np.isfinite(expected) & np.isfinite(tolerance)
