@@ -8,11 +8,14 @@ import numpy as np
 import pytensor.tensor as pt
 import sympy
 from numpy.typing import NDArray
-from pytensor.gradient import Rop
+from pytensor import gradient
 
 from pmsr.evidence.surface import PERIODIC
 
 Floats = NDArray[np.float64]
+
+# Any: PyTensor 3 has another name for it, and its return type depends on the arguments.
+_PUSH_FORWARD: Any = getattr(gradient, "pushforward", None) or gradient.Rop
 
 # Any: PyTensor's and SymPy's expressions have no types that a checker would know.
 
@@ -57,7 +60,7 @@ def log_volume(mu: Any, theta: Sequence[Any]) -> Any:
     theta
         Scalar variables on which they depend.
     """
-    columns: list[Any] = [Rop(mu, one, pt.ones_like(one)) for one in theta]
+    columns = [_PUSH_FORWARD(mu, one, pt.ones_like(one)) for one in theta]
     chi = pt.stack(columns, axis=1)
     # Columns of unit length first: parameters may differ by many orders of magnitude.
     length = pt.sqrt(pt.sum(chi**2, axis=0))
