@@ -28,6 +28,10 @@ _MAX_SIGMA = 1e30
 # An equation has at most 10,000 characters, and so nodes.
 _MAX_COMPLEXITY = 10_000
 _MAX_ROWS = 100_000_000  # of all graphs of a population: 1.2 GB
+# Each has a population and a memory of its own, of up to 40 MB.
+_MAX_ISLANDS = 1000
+_MAX_ENUMERATED = 10_000_000  # laws of 1 kB
+_OPTIONAL = ("max_evaluations", "patience", "max_parameters", "refresh")
 _MAX_COUNT = 2**53  # what floats, and so JSON in other languages, can count
 
 
@@ -381,6 +385,16 @@ class Search:
         improves them; None for never.
     n_finalists
         How many of the best equations are weighed again before they are ranked.
+    evidence
+        ``"screened"``: laws are screened by the log q of a linear law with the same error and rank,
+        and contenders weighed by Sequential Monte Carlo; ``"smc"``: every candidate is weighed, as
+        in the paper. With flat priors on the parameters there is no screening.
+    n_islands
+        Number of populations, of `population_size` each, that evolve on their own and exchange
+        their best after every refresh. The result does not depend on who computes them.
+    n_enumerated
+        Before evolution, all laws are screened level by level, smallest first, as long as they are
+        no more than this; 0 for none. Only where laws are screened.
 
     Examples
     --------
@@ -406,6 +420,9 @@ class Search:
     p_mutation: float = 0.4
     refresh: int | None = 10
     n_finalists: int = 40
+    evidence: Literal["screened", "smc"] = "screened"
+    n_islands: int = 4
+    n_enumerated: int = 10_000
 
     def __post_init__(self) -> None:
         # Users may hand over anything: the types above are a promise, not a fact.
@@ -418,6 +435,7 @@ class Search:
             )
         object.__setattr__(self, "operators", names)
         _check_choice("fitness", self.fitness, ("evidence", "rmse"))
+        _check_choice("evidence", self.evidence, ("screened", "smc"))
         size: object = self.population_size
         if isinstance(size, bool) or not isinstance(size, Integral) or size < 4 or size % 2:
             raise ValueError(
@@ -435,13 +453,15 @@ class Search:
             ("generations", 0, _MAX_COUNT),
             ("max_complexity", 3, _MAX_COMPLEXITY),
             ("n_finalists", 1, _MAX_COUNT),
+            ("n_islands", 1, _MAX_ISLANDS),
+            ("n_enumerated", 0, _MAX_ENUMERATED),
             ("max_evaluations", 1, _MAX_COUNT),
             ("patience", 1, _MAX_COUNT),
             ("max_parameters", 0, _MAX_COUNT),
             ("refresh", 1, _MAX_COUNT),
         ):
             value = getattr(self, name)
-            if value is not None or name in ("generations", "max_complexity", "n_finalists"):
+            if value is not None or name not in _OPTIONAL:
                 object.__setattr__(self, name, _check_count(name, value, least, most))
         if self.population_size * self.max_complexity > _MAX_ROWS:
             raise ValueError(

@@ -129,7 +129,7 @@ def plot_front(
 
 _HISTORY = (
     ("log q", (("log_q_best", "best"), ("log_q_mean", "mean"))),
-    ("score", (("score_best", "best"), ("score_mean", "mean"))),
+    ("score", (("score_best", "best"), ("score_median", "median"), ("score_mean", "mean"))),
     ("complexity", (("complexity_best", "best"), ("complexity_mean", "mean"))),
     ("parameters", (("parameters_best", "best"), ("parameters_mean", "mean"))),
     ("equations", (("n_distinct", "distinct"),)),

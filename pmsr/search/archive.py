@@ -1,5 +1,6 @@
-"""Every distinct equation that a search has seen, its leaders and its Pareto front."""
+"""The equations that a search would report: DEAP's hall of fame and Pareto front of candidates."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,6 @@ from deap import base, tools
 
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence
-from pmsr.search.constraints import Reading
 from pmsr.search.engines import Engine
 
 N_LEADERS = 300  # size of the hall of fame
@@ -17,31 +17,41 @@ N_LEADERS = 300  # size of the hall of fame
 class Candidate:
     """One distinct equation that the search has seen, with its evidence."""
 
-    key: str  # canonical, except in a conventional search
-    score: float  # of the engine; larger is better
+    key: str  # canonical, as folded, or as it came in a conventional search
+    score: float  # of the engine, with the prior; larger is better
     log_q: float
-    log_q_se: float
+    log_q_se: float  # NaN if the law was only screened
     rmse: float
     n_parameters: int
     complexity: int
     failure: str | None = None
+    log_prior: float = 0.0
+    law: int = 0  # digest of its curve, if it was screened
 
 
-def make_candidate(key: str, program: Program, evidence: Evidence, engine: Engine) -> Candidate:
+def make_candidate(
+    key: str, program: Program, evidence: Evidence, engine: Engine, log_prior: float = 0.0
+) -> Candidate:
     """Return what a search remembers of an equation that was weighed."""
     return Candidate(
         key,
-        engine.score(evidence),
+        engine.score(evidence) + log_prior,
         evidence.log_q,
         evidence.log_q_se,
         evidence.rmse,
         evidence.n_parameters,
         len(program.nodes),
         evidence.failure,
+        log_prior,
     )
 
 
-class Score(base.Fitness):
+def failed_candidate(key: str, reason: str) -> Candidate:
+    """Return what a search remembers of an equation that it refused."""
+    return Candidate(key, -np.inf, -np.inf, 0.0, np.inf, 0, 0, reason)
+
+
+class _Score(base.Fitness):
     """DEAP's fitness, defined here because ``creator.create`` writes into module globals."""
 
     weights = (1.0,)
@@ -60,69 +70,31 @@ class _Member:
 
 
 class Archive:
-    """Every distinct equation seen, by key; the cache of the evidence."""
+    """The best of many candidates, whatever the order in which they come.
 
-    def __init__(self) -> None:
-        self.candidates: dict[str, Candidate] = {}
-        self._keys: dict[bytes, str] = {}
-        self.n_lookups = self.n_hits = 0
-        self._leaders = tools.HallOfFame(N_LEADERS, similar=_is_same_equation)
-        self._front = tools.ParetoFront(similar=_is_same_equation)
+    Parameters
+    ----------
+    candidates
+        Distinct equations; those that failed do not count.
+    """
+
+    def __init__(self, candidates: Iterable[Candidate]) -> None:
+        found = [one for one in candidates if one.failure is None and np.isfinite(one.score)]
+        found.sort(key=lambda one: (-one.score, one.complexity, one.key))
+        hall = tools.HallOfFame(N_LEADERS, similar=_is_same_equation)
+        hall.update([_Member(one, _Score((one.score,))) for one in found[:N_LEADERS]])
+        front = tools.ParetoFront(similar=_is_same_equation)
+        front.update([_Member(one, _ScoreAndSize((one.score, one.complexity))) for one in found])
+        self.leaders = [member.candidate for member in hall]
+        self.front = sorted(
+            (member.candidate for member in front), key=lambda one: (one.complexity, one.key)
+        )
 
     @property
     def best(self) -> Candidate | None:
-        """The best candidate so far."""
-        return self._leaders[0].candidate if len(self._leaders) else None
-
-    @property
-    def leaders(self) -> list[Candidate]:
-        """The best candidates, best first."""
-        return [member.candidate for member in self._leaders]
-
-    @property
-    def front(self) -> list[Candidate]:
-        """Those that no other beats in both score and complexity, simplest first."""
-        members = (member.candidate for member in self._front)
-        return sorted(members, key=lambda candidate: candidate.complexity)
-
-    @property
-    def n_failed(self) -> int:
-        """How many could not be weighed."""
-        return sum(candidate.failure is not None for candidate in self.candidates.values())
-
-    def key_of(self, raw: bytes) -> str | None:
-        """Return the key of a graph from its raw key, if it was read before."""
-        self.n_lookups += 1
-        key = self._keys.get(raw)
-        # Time may have been up between reading a graph and weighing its equation.
-        key = key if key in self.candidates else None
-        self.n_hits += key is not None
-        return key
-
-    def learn(self, raw: bytes, reading: Reading) -> bool:
-        """Take note of what a graph means; tell whether the equation must be weighed."""
-        self._keys[raw] = reading.key
-        if reading.key in self.candidates:
-            self.n_hits += 1
-            return False
-        if reading.refusal is not None:
-            self.add(_failed(reading.key, reading.refusal))
-            return False
-        return True
-
-    def add(self, candidate: Candidate) -> None:
-        """Record a candidate; keep the leaders and the front up to date."""
-        self.candidates[candidate.key] = candidate
-        if candidate.failure is None and np.isfinite(candidate.score):
-            self._leaders.update([_Member(candidate, Score((candidate.score,)))])
-            both = _ScoreAndSize((candidate.score, candidate.complexity))
-            self._front.update([_Member(candidate, both)])
+        """The best candidate."""
+        return self.leaders[0] if self.leaders else None
 
 
 def _is_same_equation(first: _Member, second: _Member) -> bool:
-    # DEAP's question about members; the archive itself holds every key once.
     return first.candidate.key == second.candidate.key
-
-
-def _failed(key: str, reason: str) -> Candidate:
-    return Candidate(key, -np.inf, -np.inf, 0.0, np.inf, 0, 0, reason)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pmsr.data import Data
 from pmsr.equation.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
+from pmsr.equation.program import Program
 from pmsr.files import (
     BROKEN,
     as_count,
     as_history,
+    as_list,
     as_number,
     as_text,
     read_arrays,
@@ -23,12 +24,20 @@ from pmsr.files import (
     remove_parts,
     writing,
 )
+from pmsr.search.archive import Candidate
+from pmsr.search.bench import Bench
+from pmsr.search.funnel import Funnel
 from pmsr.search.genome import Genome
-from pmsr.settings import ADDED, Search, Settings
+from pmsr.search.islands import Island
+from pmsr.search.leaders import Leader
+from pmsr.search.memory import Memory, Records
+from pmsr.search.sampler import Sampler
 
-FORMAT = 1
+FORMAT = 2
 BUDGETS = ("generations", "max_time", "max_evaluations", "patience")
 MAX_RATIO = 200  # of a checkpoint's contents to its file
+
+Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +46,16 @@ class State:
 
     Parameters
     ----------
-    generation, last_improvement, elapsed
-        Where the search is: generations done, the last that found something better, seconds used.
-    rng_state
-        State of the generator.
-    genomes, keys
-        The population.
-    candidates
-        Every distinct equation seen, in the order of their discovery.
+    level, n_enumerated, is_enumerated
+        Nodes of the last level that was enumerated, laws up to there, and whether that was all.
+    ground
+        What all islands begin from.
+    tally
+        What was counted before the islands began, by name.
+    islands
+        Where they are, after the last exchange; none before the first population.
+    last_improvement, elapsed
+        The last generation that found something better, and seconds used.
     history
         The logbook's records.
     ended
@@ -53,45 +64,52 @@ class State:
         The budgets with which it ended, by name: with others it goes on.
     """
 
-    generation: int
+    level: int
+    n_enumerated: int
+    is_enumerated: bool
+    ground: Island
+    tally: dict[str, int]
+    islands: tuple[Island, ...]
     last_improvement: int
     elapsed: float
-    rng_state: Any  # what NumPy says of its generators: nested dicts of integers
-    genomes: list[Genome]
-    keys: list[str]
-    candidates: list[dict[str, Any]]
     history: list[dict[str, Any]]
     ended: str | None = None
     budget: dict[str, float | None] = field(default_factory=dict)
 
+    @property
+    def generation(self) -> int:
+        """Generations that were completed."""
+        return max(0, self.islands[0].generation) if self.islands else 0
 
-def save_state(
-    path: str | Path, state: State, data: Data, search: Search, settings: Settings, seed: int
-) -> None:
+
+def save_state(path: str | Path, state: State, bench: Bench) -> None:
     """Write a state; a crash in the middle leaves the previous file."""
+    arrays: Arrays = {}
     header = {
         "format": FORMAT,
-        "fingerprint": _fingerprint(data, search, settings, seed),
+        "fingerprint": _fingerprint(bench),
         "generation": state.generation,
+        "level": state.level,
+        "n_enumerated": state.n_enumerated,
+        "is_enumerated": state.is_enumerated,
         "last_improvement": state.last_improvement,
         "elapsed": state.elapsed,
-        "rng_state": state.rng_state,
-        "keys": state.keys,
-        "literals": [genome.literals for genome in state.genomes],
-        "candidates": state.candidates,
+        "tally": state.tally,
+        # What was enumerated is in the memory of every island.
+        "islands": [
+            _encode_island(island, f"{k}.", arrays)
+            for k, island in enumerate(state.islands or (state.ground,))
+        ],
         "history": state.history,
         "ended": state.ended,
         "budget": state.budget,
     }
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    rows = np.stack([genome.rows for genome in state.genomes])
     with writing(Path(path)) as part, part.open("xb") as file:
-        np.savez_compressed(file, header=text, rows=rows)
+        np.savez(file, header=text, **arrays)
 
 
-def load_state(
-    path: str | Path, data: Data, search: Search, settings: Settings, seed: int
-) -> State:
+def load_state(path: str | Path, bench: Bench) -> State:
     """Read a state that belongs to these data and options.
 
     Raises
@@ -101,11 +119,11 @@ def load_state(
     """
     path = Path(path)
     remove_parts(path.parent, re.compile(re.escape(path.name)))
-    header, rows = _read(path)
+    header, arrays = _read(path)
     try:
-        if header["fingerprint"] != _fingerprint(data, search, settings, seed):
+        if header["fingerprint"] != _fingerprint(bench):
             raise _Foreign
-        return _check_state(header, rows, search, len(data.names))
+        return _check_state(header, arrays, bench)
     except _Foreign:
         raise ValueError(
             f"{path} belongs to other data, options or seed. Resume with those it was made "
@@ -138,60 +156,201 @@ class _Foreign(Exception):
     """A checkpoint of another run."""
 
 
-def _read(path: str | Path) -> tuple[dict[str, Any], NDArray[Any]]:
-    """Read the header and the population, without looking into either."""
+def _read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
+    """Read the header and the arrays, without looking into either."""
     try:
-        # Ours shrink to a tenth or so: what unfolds to much more is not ours.
-        arrays = read_arrays(Path(path).read_bytes(), MAX_RATIO)
-        header = json.loads(arrays["header"].tobytes().decode())
-        rows = arrays["rows"]
+        # Ours do not shrink at all: what unfolds to much more is not ours.
+        arrays = dict(read_arrays(Path(path).read_bytes(), MAX_RATIO))
+        header = json.loads(arrays.pop("header").tobytes().decode())
     except BROKEN as error:
         raise _damaged(path, error) from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else None
         raise ValueError(
-            f"{path} has checkpoint format {found!r}, this version of pmsr reads {FORMAT}."
+            f"{path} has checkpoint format {found!r}, this version of pmsr reads {FORMAT}. Finish "
+            "that search with the version that began it, or begin anew."
         )
-    return header, rows
+    return header, arrays
 
 
-def _check_state(
-    header: dict[str, Any], rows: NDArray[Any], search: Search, n_variables: int
-) -> State:
+def _check_state(header: dict[str, Any], arrays: Arrays, bench: Bench) -> State:
     """Return the state in a header, all of whose parts fit together."""
-    shape = (search.population_size, search.max_complexity, 3)
-    if rows.shape != shape or rows.dtype != np.int32:
-        raise ValueError(f"a population of shape {rows.shape}")
-    literals = [tuple(map(_literal, numbers)) for numbers in header["literals"]]
-    for graph, numbers in zip(rows, literals, strict=True):
-        _check_graph(graph, len(numbers), n_variables)
-    keys = list(map(as_text, header["keys"]))
-    candidates = [_check_candidate(candidate) for candidate in header["candidates"]]
-    if not set(keys) <= {candidate["key"] for candidate in candidates} or len(keys) != len(rows):
-        raise ValueError("its population is not among its equations")
-    if as_count(header["last_improvement"]) > as_count(header["generation"]):
+    found = [
+        _decode_island(record, k, f"{k}.", arrays, bench)
+        for k, record in enumerate(as_list(header["islands"]))
+    ]
+    if len(found) not in (1, bench.search.n_islands):
+        raise ValueError(f"{len(found)} islands")
+    has_begun = found[0].generation >= 0
+    if any(island.generation != found[0].generation for island in found):
+        raise ValueError("its islands are not at the same generation")
+    if not isinstance(header["is_enumerated"], bool):
+        raise ValueError("it does not say whether small laws were enumerated")
+    generation = max(0, found[0].generation)
+    if as_count(header["generation"]) != generation:
+        raise ValueError("its generation is not that of its islands")
+    if as_count(header["last_improvement"]) > generation:
         raise ValueError("its last improvement is yet to come")
-    # Those of an earlier version do not say whether they had ended.
-    ended, budget = header.get("ended"), header.get("budget", {})
-    # NumPy's own setter refuses a state that is not one.
-    np.random.default_rng().bit_generator.state = header["rng_state"]
+    ended, budget = header["ended"], header["budget"]
     return State(
-        generation=as_count(header["generation"]),
+        level=as_count(header["level"]),
+        n_enumerated=as_count(header["n_enumerated"]),
+        is_enumerated=header["is_enumerated"],
+        ground=Island(0, found[0].judge),
+        tally={as_text(name): as_count(count) for name, count in header["tally"].items()},
+        islands=tuple(found) if has_begun else (),
         last_improvement=as_count(header["last_improvement"]),
         elapsed=_seconds(header["elapsed"]),
-        rng_state=header["rng_state"],
-        genomes=[
-            Genome(np.ascontiguousarray(graph), numbers, search.share_parameters)
-            for graph, numbers in zip(rows, literals, strict=True)
-        ],
-        keys=keys,
-        candidates=candidates,
         history=as_history(header["history"]),
         ended=None if ended is None else as_text(ended),
         budget={
             name: None if value is None else as_number(value) for name, value in budget.items()
         },
     )
+
+
+def _encode_island(island: Island, name: str, arrays: Arrays) -> dict[str, Any]:
+    if island.genomes:
+        arrays[name + "rows"] = np.stack([genome.rows for genome in island.genomes])
+    arrays[name + "names"] = island.names
+    encode = _encode_funnel if isinstance(island.judge, Funnel) else _encode_sampler
+    return {
+        "generation": island.generation,
+        "literals": [genome.literals for genome in island.genomes],
+        "judge": encode(island.judge, name, arrays),
+    }
+
+
+def _decode_island(
+    record: dict[str, Any], number: int, name: str, arrays: Arrays, bench: Bench
+) -> Island:
+    search = bench.search
+    decode = _decode_funnel if bench.is_screened else _decode_sampler
+    judge = decode(record["judge"], name, arrays, bench)
+    literals = [tuple(map(_literal, numbers)) for numbers in as_list(record["literals"])]
+    names = _array(arrays, name + "names", np.uint64, (len(literals),))
+    if not literals:
+        if record["generation"] != -1:
+            raise ValueError("an island without a population")
+        return Island(number, judge)
+    shape = (search.population_size, search.max_complexity, 3)
+    rows = _array(arrays, name + "rows", np.int32, shape)
+    for graph, numbers in zip(rows, literals, strict=True):
+        _check_graph(graph, len(numbers), len(bench.names))
+    genomes = tuple(
+        Genome(np.ascontiguousarray(graph), numbers, search.share_parameters)
+        for graph, numbers in zip(rows, literals, strict=True)
+    )
+    judge.scores(names)  # all must be known
+    return Island(number, judge, genomes, names, as_count(record["generation"]))
+
+
+def _array(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    """Return one of the arrays, if it is what it must be; None stands for any length."""
+    array = arrays[name]
+    fits = array.ndim == len(shape) and all(
+        n is None or n == m for n, m in zip(shape, array.shape, strict=True)
+    )
+    if not fits or array.dtype != np.dtype(dtype):
+        raise ValueError(f"{name} is of shape {array.shape} and type {array.dtype}")
+    return array
+
+
+def _encode_sampler(sampler: Sampler, name: str, arrays: Arrays) -> dict[str, Any]:
+    return {
+        "candidates": [vars(one) for one in sampler.candidates.values()],
+        "counts": _encode_counts(sampler),
+    }
+
+
+def _decode_sampler(record: dict[str, Any], name: str, arrays: Arrays, bench: Bench) -> Sampler:
+    sampler = Sampler()
+    for candidate in as_list(record["candidates"]):
+        sampler.add(Candidate(**_check_candidate(candidate)))
+    return _with_counts(sampler, record["counts"])
+
+
+def _encode_counts(judge: Any) -> dict[str, int]:
+    return {name: getattr(judge, name) for name in _COUNTED if name in vars(judge)}
+
+
+def _with_counts(judge: Any, record: dict[str, Any]) -> Any:
+    """Let a judge go on counting where it was."""
+    for name in _COUNTED:
+        if name in record:
+            setattr(judge, name, as_count(record[name]))
+    return judge
+
+
+_COUNTED = ("n_folded", "n_sampled", "n_failed", "n_given")
+_NUMBERS = ("rmse", "log_q", "log_q_se", "log_p")
+_COUNTS = ("key", "law", "rank", "size")
+
+
+def _encode_funnel(funnel: Funnel, name: str, arrays: Arrays) -> dict[str, Any]:
+    records = funnel.memory.records
+    for one in fields(records):
+        arrays[f"{name}memory.{one.name}"] = getattr(records, one.name)
+    laws = funnel.leaders.laws
+    for what in (*_NUMBERS, *_COUNTS):
+        kind = float if what in _NUMBERS else np.uint64
+        arrays[f"{name}leaders.{what}"] = np.array([getattr(law, what) for law in laws], dtype=kind)
+    if laws:
+        arrays[f"{name}leaders.curve"] = np.stack([law.curve for law in laws])
+    return {
+        "programs": [
+            [law.program.nodes.tolist(), law.program.literals.tolist(), law.program.n_parameters]
+            for law in laws
+        ],
+        "n_forgotten": funnel.memory.n_forgotten,
+        "counts": _encode_counts(funnel),
+        "weighed": [[str(law), log_q] for law, log_q in funnel.weighed.items()],
+    }
+
+
+def _decode_funnel(record: dict[str, Any], name: str, arrays: Arrays, bench: Bench) -> Funnel:
+    funnel = Funnel(bench)
+    empty = Records.none()
+    n = len(arrays[f"{name}memory.key"])
+    columns = {
+        one.name: _array(arrays, f"{name}memory.{one.name}", getattr(empty, one.name).dtype, (n,))
+        for one in fields(empty)
+    }
+    if np.any(columns["key"][1:] <= columns["key"][:-1]):
+        raise ValueError("its memory is not in order")
+    if np.any(columns["log_q"] == np.inf) or np.any(columns["log_p"] == np.inf):
+        raise ValueError("a law has an infinite score")
+    funnel.memory = Memory(Records(**columns), as_count(record["n_forgotten"]))
+    programs = [_program(one, bench) for one in as_list(record["programs"])]
+    m = len(programs)
+    values = {what: _array(arrays, f"{name}leaders.{what}", float, (m,)) for what in _NUMBERS}
+    counts = {what: _array(arrays, f"{name}leaders.{what}", np.uint64, (m,)) for what in _COUNTS}
+    if np.any(np.isinf(values["log_q"])) or np.any(np.isinf(values["log_p"])):
+        raise ValueError("a leader has an infinite score")
+    curves = np.empty((0, 0))
+    if programs:
+        curves = _array(arrays, f"{name}leaders.curve", float, (m, None))
+    funnel.leaders.laws = tuple(
+        Leader(
+            program=program,
+            curve=curves[k],
+            **{what: float(values[what][k]) for what in _NUMBERS},
+            **{what: int(counts[what][k]) for what in _COUNTS},
+        )
+        for k, program in enumerate(programs)
+    )
+    funnel.weighed = {
+        int(as_text(law)): as_number(log_q) for law, log_q in as_list(record["weighed"])
+    }
+    return _with_counts(funnel, record["counts"])
+
+
+def _program(record: Any, bench: Bench) -> Program:
+    nodes, literals, n_parameters = record
+    table = np.array(nodes, dtype=np.int32).reshape(-1, 3)
+    numbers = [_literal(number) for number in literals]
+    _check_graph(table, len(numbers), len(bench.names))
+    return Program(table, np.array(numbers, dtype=float), as_count(n_parameters))
 
 
 def _check_graph(rows: NDArray[np.int32], n_literals: int, n_variables: int) -> None:
@@ -220,6 +379,7 @@ def _check_candidate(record: dict[str, Any]) -> dict[str, Any]:
         **numbers,
         **{name: as_count(record[name]) for name in ("n_parameters", "complexity")},
         "failure": None if failure is None else as_text(failure),
+        "log_prior": as_number(record["log_prior"]),
     }
 
 
@@ -237,17 +397,15 @@ def _seconds(value: object) -> float:
     return seconds
 
 
-def _fingerprint(data: Data, search: Search, settings: Settings, seed: int) -> str:
+def _fingerprint(bench: Bench) -> str:
     """Digest of what must be the same when a search goes on; budgets may change."""
-    options = asdict(search)
+    data = bench.problem.data
+    options = asdict(bench.search)
     for name in (*BUDGETS, "n_finalists"):
         del options[name]
-    chosen = asdict(settings)
-    for name, value in ADDED.items():
-        if chosen[name] == value:
-            del chosen[name]
     digest = blake2b(digest_size=16)
     digest.update(data.X.tobytes())
     digest.update(data.y.tobytes())
-    digest.update(json.dumps([data.names, options, chosen, seed]).encode())
+    chosen = [data.names, options, asdict(bench.settings), bench.seed]
+    digest.update(json.dumps(chosen, default=repr).encode())
     return digest.hexdigest()

@@ -11,7 +11,7 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence, Weighed, fit_rmse, weigh
 from pmsr.evidence.problem import Problem
-from pmsr.laws.order import SEARCH_MARGIN, certain_log_q, find_winner
+from pmsr.laws.order import SEARCH_MARGIN, find_winner
 from pmsr.search.selection import replaces_if_better, replaces_probabilistically
 from pmsr.settings import Search, Settings
 
@@ -86,7 +86,7 @@ ENGINES = {
         weigh=weigh,
         # In canonical form, so that a law is weighed once.
         key=lambda equation: (equation.key, equation.to_canonical()),
-        score=certain_log_q,
+        score=lambda evidence: evidence.log_q,
         replaces=replaces_probabilistically,
         rank=lambda one: one.log_q,
         winner=partial(find_winner, margin=SEARCH_MARGIN),

@@ -1,49 +1,37 @@
-"""The loop of generations on DEAP: variation, evaluation by key, crowding; what was found."""
+"""The search: small laws enumerated, islands evolved unit by unit, finalists weighed and ranked."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from deap import base, tools
+from deap import tools
 
 from pmsr.data import Data, leave_out_constant
 from pmsr.equation.expression import Equation
-from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence, Weighed
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import rank
-from pmsr.limits import time_left
-from pmsr.search.archive import Archive, Candidate, Score, make_candidate
+from pmsr.limits import OutOfTime, time_left, time_limit
+from pmsr.search.archive import Archive, Candidate
+from pmsr.search.bench import Bench
 from pmsr.search.checkpoint import BUDGETS, State, load_state, save_state
-from pmsr.search.engines import ENGINES, engine_of
-from pmsr.search.finalists import order_finalists, read_key, reserve, weigh_finalists
-from pmsr.search.genome import (
-    Genome,
-    Primitives,
-    constant_equation,
-    crossover,
-    distance,
-    equation_genome,
-    mutate,
-    neighbours,
-    random_genome,
-)
+from pmsr.search.finalists import gather, order_finalists, reserve, spell, weigh_finalists
+from pmsr.search.funnel import Funnel, enumerate_into
+from pmsr.search.genome import constant_equation
+from pmsr.search.islands import PERIOD, Island, exchange
+from pmsr.search.memory import sum_scores
 from pmsr.search.progress import show_progress
-from pmsr.search.selection import pair_by_distance
+from pmsr.search.sampler import Sampler
 from pmsr.search.workers import Workers
 from pmsr.settings import QUICK, RandomSeed, Search, Settings
 
-N_CLIMBERS = 3  # of the best individuals that climb at a refresh
-MAX_CLIMB = 5  # steps that each takes at most
-# Nats behind the best at which an equation is not sampled: more than half of all. Its integral is
-# then that of a linear equation with the same squared error, within a nat for most.
-FAR = 12.0
 SAVE_SECONDS = 5.0  # between checkpoints
+COUNTS = ("n_folded", "n_screened", "n_sampled", "n_failed")
+LATELY = 0.25  # of the generations, in which a search that has settled finds nothing better
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +63,16 @@ class Evolution:
         When, by ``time.monotonic``, all that belongs to the search must have come to its end.
     weighed
         Fit and particles of the finalists, by key: what their posteriors are made of.
+    n_folded, n_screened, n_sampled
+        How many graphs were folded, laws screened by the closed form, and laws weighed by
+        Sequential Monte Carlo.
+    n_enumerated, level
+        All laws of up to so many nodes were screened, and how many these are; 0 if none.
+    log_rest
+        Log of the sum of exp(log q + log P) over the laws that are not among the finalists, by the
+        closed form where nothing else is known.
+    is_settled
+        Whether the best score had not risen for a while when the search ended.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -88,20 +86,18 @@ class Evolution:
     n_failed: int = 0
     limit: float = np.inf
     weighed: Mapping[str, Weighed] = field(default_factory=dict)
+    n_folded: int = 0
+    n_screened: int = 0
+    n_sampled: int = 0
+    n_enumerated: int = 0
+    level: int = 0
+    log_rest: float = -np.inf
+    is_settled: bool = True
 
     @property
     def winner(self) -> Equation:
-        """The simplest finalist whose evidence is close to the best one's, or the least error."""
-        return self.finalists[ENGINES[self.fitness].winner(self.finalists)][0]
-
-
-class Individual:
-    """A genome with DEAP's fitness and the key of its equation."""
-
-    def __init__(self, genome: Genome) -> None:
-        self.genome = genome
-        self.key = ""
-        self.fitness = Score()
+        """The finalist with the highest score."""
+        return self.finalists[0][0]
 
 
 @dataclass(frozen=True)
@@ -172,12 +168,11 @@ def run_evolution(
     problem = as_problem(data, settings, search.max_parameters)
     problem = replace(problem, data=leave_out_constant(problem.data))
     seeds = [guess_without_constant(seed, problem.data) for seed in seeds]
-    run = _Run(problem, search, settings, random_seed, n_jobs)
+    seed = int(np.random.default_rng(random_seed).integers(2**63))
+    run = _Run(Bench(problem, search, settings, seed), seeds, n_jobs)
     with run.workers.parallel:
         if checkpoint is not None and Path(checkpoint).exists():
-            run.restore(load_state(checkpoint, run.data, search, settings, run.seed))
-        else:
-            run.prepare(seeds)
+            run.restore(load_state(checkpoint, run.bench))
         with show_progress(run, verbose) as show:
             stopped = run.ended or run.evolve(callbacks, checkpoint, show)
             return run.finish(stopped, show)
@@ -199,86 +194,67 @@ def guess_without_constant(seed: Equation, data: Data) -> Equation:
 
 
 class _Run:
-    """The state of a search: population, generator, archive, logbook."""
+    """The state of a search: its islands, what was enumerated before, the logbook."""
 
     def __init__(
         self,
-        problem: Problem,
-        search: Search,
-        settings: Settings,
-        random_seed: RandomSeed,
+        bench: Bench,
+        seeds: Sequence[Equation],
         n_jobs: int | None,
     ) -> None:
-        self.problem, self.search, self.settings = problem, search, settings
-        self.data = data = problem.data
-        self.engine = engine_of(search)
+        self.bench, self.seeds = bench, seeds
+        self.problem, self.search, self.settings = bench.problem, bench.search, bench.settings
+        self.data = bench.problem.data
         self.started = time.monotonic()
         self.begun = self.started  # in this process: a search that goes on has started earlier
         self.around = self.begun + time_left()
-        self.seed = int(np.random.default_rng(random_seed).integers(2**63))
-        self.rng = np.random.default_rng(self.seed)
-        self.primitives = Primitives(
-            search.operators, data.names, search.max_complexity, shared=search.share_parameters
-        )
-        self.archive = Archive()
-        self.workers = Workers.hire(problem, search, n_jobs)
-        self.generation = 0
+        self.workers = Workers.hire(bench, n_jobs)
+        self.level = self.n_enumerated = 0
+        self.is_enumerated = not bench.is_screened
+        self.islands: tuple[Island, ...] = ()
         self.last_improvement = 0
         self.history = tools.Logbook()
-        self.population: list[Individual] = []
-        self.seconds = dict.fromkeys(("variation", "algebra", "weighing", "finalists"), 0.0)
-        self.n_timed = 0  # equations on which the seconds of weighing were spent
-        self.n_whole = 0  # candidates that were seen in whole generations
+        self.slowest = 0.0  # seconds of the slowest unit so far
+        self.finals = 0.0
         self.ended: str | None = None
         self.weighed: dict[str, Weighed] = {}
-        self.toolbox = self._toolbox()
-        self.statistics = self._statistics()
+        judge = Funnel(bench) if bench.is_screened else Sampler()
+        self.ground = Island(0, judge)  # what all islands begin from
+        self.tally: dict[str, int] = {}  # what was counted before them
 
-    def _toolbox(self) -> base.Toolbox:
-        """Register our operators: DEAP's own draw from the global random module."""
-        toolbox = base.Toolbox()
-        toolbox.register("individual", random_genome, self.primitives, rng=self.rng)
-        toolbox.register("mate", crossover, rng=self.rng)
-        toolbox.register("mutate", mutate, primitives=self.primitives, rng=self.rng)
-        toolbox.register("distance", distance)
-        toolbox.register("replaces", self.engine.replaces, rng=self.rng)
-        return toolbox
+    @property
+    def generation(self) -> int:
+        """Generations that all islands have completed."""
+        return max(0, self.islands[0].generation) if self.islands else 0
 
-    def _statistics(self) -> tools.MultiStatistics:
-        """Statistics of the population's score, complexity and number of parameters."""
-        candidates = self.archive.candidates
+    @property
+    def judges(self) -> list[Any]:
+        """What the islands know, or what was enumerated if there are none yet."""
+        return [island.judge for island in self.islands or (self.ground,)]
 
-        def score(individual: Individual) -> float:
-            return float(candidates[individual.key].score)
+    @property
+    def best(self) -> Candidate | None:
+        """The best candidate so far."""
+        found = [judge.best(self.bench) for judge in self.judges]
+        return max((one for one in found if one), key=lambda one: one.score, default=None)
 
-        statistics = tools.MultiStatistics(
-            score=tools.Statistics(score),
-            complexity=tools.Statistics(lambda i: candidates[i.key].complexity),
-            parameters=tools.Statistics(lambda i: candidates[i.key].n_parameters),
-        )
-        statistics.register("mean", _finite_mean)
-        statistics.register("max", max)
-        return statistics
+    @property
+    def n_weighed(self) -> int:
+        """Number of distinct equations seen."""
+        return self._total("n_screened")
 
-    def prepare(self, seeds: Sequence[Equation]) -> None:
-        """Make the first population."""
-        genomes = [equation_genome(seed, self.primitives, rng=self.rng) for seed in seeds]
-        while len(genomes) < self.search.population_size:
-            genomes.append(self.toolbox.individual())
-        self.population = [Individual(genome) for genome in genomes[: self.search.population_size]]
+    def _total(self, count: str, islands: Sequence[Island] | None = None) -> int:
+        """Add up what was counted before the islands and on them."""
+        islands = (self.islands or (self.ground,)) if islands is None else islands
+        return self.tally.get(count, 0) + sum(getattr(one.judge, count) for one in islands)
 
     def restore(self, state: State) -> None:
         """Go on where a checkpoint left off."""
-        for candidate in state.candidates:
-            self.archive.add(Candidate(**candidate))
-        self.population = [Individual(genome) for genome in state.genomes]
-        for individual, key in zip(self.population, state.keys, strict=True):
-            individual.key = key
-            individual.fitness.values = (self.archive.candidates[key].score,)
-        self.rng.bit_generator.state = state.rng_state
-        self.generation, self.last_improvement = state.generation, state.last_improvement
+        self.level, self.n_enumerated = state.level, state.n_enumerated
+        self.is_enumerated = state.is_enumerated
+        self.ground, self.islands, self.tally = state.ground, state.islands, state.tally
+        self.last_improvement = state.last_improvement
         self.started -= state.elapsed
-        self.n_whole = self.n_weighed
         for record in state.history:
             self.history.record(**record)
         if state.budget == self._budget():
@@ -290,16 +266,14 @@ class _Run:
     def state(self) -> State:
         """Everything that decides how the search goes on."""
         return State(
-            generation=self.generation,
+            level=self.level,
+            n_enumerated=self.n_enumerated,
+            is_enumerated=self.is_enumerated,
+            ground=self.ground,
+            tally=self.tally,
+            islands=self.islands,
             last_improvement=self.last_improvement,
             elapsed=time.monotonic() - self.started,
-            rng_state=self.rng.bit_generator.state,
-            genomes=[individual.genome for individual in self.population],
-            keys=[individual.key for individual in self.population],
-            # Without those of a generation that was not completed: they will come again.
-            candidates=[
-                vars(one) for one in islice(self.archive.candidates.values(), self.n_whole)
-            ],
             history=list(self.history),
             ended=self.ended,
             budget=self._budget(),
@@ -311,61 +285,90 @@ class _Run:
         checkpoint: str | Path | None,
         show: Callable[..., None],
     ) -> str:
-        """Do generations until the budget ends; return the reason."""
+        """Do one unit after another until the budget ends; return the reason."""
         last_saved = time.monotonic()
-        whole = self.population[:], self.rng.bit_generator.state
         reason: str | None = None
         try:
-            if not self.history:
-                show("first population")
-                if not self.evaluate(self.population, self.deadline):
-                    self._fill()
-                    reason = "max_time"
-                self._record()
-            while reason is None and (reason := self._end()) is None:
-                if not self.step():
-                    reason = "max_time"
-                    break
-                whole = self.population[:], self.rng.bit_generator.state
+            for is_new in self._units(show):
                 show()
                 if checkpoint is not None and time.monotonic() - last_saved > SAVE_SECONDS:
-                    save_state(
-                        checkpoint, self.state(), self.data, self.search, self.settings, self.seed
-                    )
+                    save_state(checkpoint, self.state(), self.bench)
                     last_saved = time.monotonic()
-                told = Generation(self.generation, self.best, self.history[-1])
-                if any([callback(told) for callback in callbacks]):
-                    reason = "callback"
+                if is_new:
+                    told = Generation(self.generation, self.best, self.history[-1])
+                    if any([callback(told) for callback in callbacks]):
+                        reason = "callback"
+                        break
+                if (reason := self._end()) is not None:
                     break
+            else:
+                reason = "max_time"
         except KeyboardInterrupt:
-            if not self.history:
-                raise  # in the first population: nothing is lost
+            if self.best is None:
+                raise  # before anything was found: nothing is lost
             reason = "interrupted"
             # Ctrl-C reaches the workers too, and may have taken half of their work with it.
             self.workers = self.workers.dismiss()
-            # In the middle of a generation the population may hold what was never weighed.
-            self.population, self.rng.bit_generator.state = whole
         if reason not in ("callback", "interrupted"):
             self.ended = reason
         if checkpoint is not None:
-            save_state(checkpoint, self.state(), self.data, self.search, self.settings, self.seed)
-        return reason
+            save_state(checkpoint, self.state(), self.bench)
+        return reason or "max_time"
 
-    def _fill(self) -> None:
-        """Give the places of those that there was no time to weigh to others, in turn."""
-        weighed = [one for one in self.population if one.key in self.archive.candidates]
-        if not any(self.archive.candidates[one.key].failure is None for one in weighed):
-            # A constant can always be weighed.
-            constant = constant_equation(self.data.names)
-            one = Individual(equation_genome(constant, self.primitives, rng=self.rng))
-            self.evaluate([one], None)
-            weighed.insert(0, one)
-        for one in weighed:
-            one.fitness.values = (self.archive.candidates[one.key].score,)
-        self.population = [weighed[k % len(weighed)] for k in range(len(self.population))]
+    def _units(self, show: Callable[..., None]) -> Iterator[bool]:
+        """Do unit after unit; tell of each whether it was one of generations.
+
+        Ends when there is no time for another. What a unit had when its time was up is discarded:
+        up to where a run came, it is a function of the problem and the seed alone.
+        """
+        if not self.is_enumerated:
+            show("screening the smallest laws")
+            yield from self._levels()
+            if not self.is_enumerated:
+                return
+        if not self.islands:
+            judge = self.ground.judge
+            self.tally = {count: getattr(judge, count) for count in COUNTS}
+            known = judge.count_anew()
+            self.islands = tuple(Island(k, known) for k in range(self.search.n_islands))
+        while True:
+            clock = time.monotonic()
+            deadline = self.deadline
+            if deadline is not None and clock + self.slowest > deadline and self.history:
+                return
+            period = self.search.refresh or PERIOD
+            # A first population alone, so that there is something to show.
+            last = min((self.generation // period + 1) * period, self.search.generations)
+            last = last if self.history else 0
+            done = self.workers.evolve(self.islands, self.seeds, last, deadline)
+            if done is None:
+                return
+            self.slowest = max(self.slowest, time.monotonic() - clock) if last else 0.0
+            self._record(done)
+            self.islands = exchange(done) if last and last % period == 0 else tuple(done)
+            yield True
+
+    def _levels(self) -> Iterator[bool]:
+        """Enumerate, level by level."""
+        levels = enumerate_into(self.ground.judge, self.bench, self.level)
+        deadline = self.deadline
+        while True:
+            try:
+                with time_limit(deadline):
+                    funnel, level = next(levels, (None, 0))
+            except OutOfTime:
+                return
+            if funnel is None:
+                self.is_enumerated = True
+                return
+            self.level, self.n_enumerated = level, funnel.n_screened
+            self.ground = replace(self.ground, judge=funnel)
+            yield False
 
     def _end(self) -> str | None:
         search = self.search
+        if not self.history:
+            return None
         if self.generation >= search.generations:
             return "generations"
         if search.max_evaluations is not None and self.n_weighed >= search.max_evaluations:
@@ -375,14 +378,7 @@ class _Run:
             and self.generation - self.last_improvement >= search.patience
         ):
             return "patience"
-        if self.deadline is not None and time.monotonic() >= self.deadline:
-            return "max_time"
         return None
-
-    @property
-    def n_weighed(self) -> int:
-        """Number of distinct equations seen."""
-        return len(self.archive.candidates)
 
     @property
     def deadline(self) -> float | None:
@@ -393,172 +389,45 @@ class _Run:
 
     def _pace(self) -> float:
         """Return the seconds that weighing an equation has taken so far, on average."""
-        return self.seconds["weighing"] * self.workers.n_workers / max(1, self.n_timed)
+        seconds = sum(judge.seconds["weighing"] for judge in self.judges)
+        return float(seconds / max(1, sum(judge.n_sampled for judge in self.judges)))
 
     @property
     def limit(self) -> float:
         """When everything must have come to its end."""
         return min(self.started + float(self.search.max_time or np.inf), self.around)
 
-    @property
-    def best(self) -> Candidate | None:
-        """The best candidate so far."""
-        return self.archive.best
-
-    def step(self) -> bool:
-        """Do one generation of crowding; False if time ran out in the middle, which undoes it."""
-        before = self.population[:], self.rng.bit_generator.state
-        best = self.best
-        clock = time.monotonic()
-        order = self.rng.permutation(len(self.population))
-        families = []
-        for first, second in zip(order[::2], order[1::2], strict=True):
-            parents = (int(first), int(second))
-            families.append((parents, self._children(*parents)))
-        self.seconds["variation"] += time.monotonic() - clock
-        children = [child for _, pair in families for child in pair]
-        done = self.evaluate(children, self.deadline)
-        if done:
-            for parents, pair in families:
-                self._replace(parents, pair)
-            refresh = self.search.refresh
-            if refresh is not None and (self.generation + 1) % refresh == 0:
-                done = self._refresh()
-        if not done:
-            self.population, self.rng.bit_generator.state = before
-            return False
-        self.generation += 1
-        if best is not self.best:
-            self.last_improvement = self.generation
-        self._record()
-        return True
-
-    def _children(self, first: int, second: int) -> tuple[Individual, Individual]:
-        """Cross two parents and mutate their children, each with its probability."""
-        genomes = (self.population[first].genome, self.population[second].genome)
-        if self.rng.random() < self.search.p_crossover:
-            genomes = self.toolbox.mate(*genomes)
-        children = []
-        for genome in genomes:
-            mutated = self.rng.random() < self.search.p_mutation
-            children.append(Individual(self.toolbox.mutate(genome) if mutated else genome))
-        return children[0], children[1]
-
-    def _replace(self, parents: tuple[int, int], children: tuple[Individual, Individual]) -> None:
-        old = [self.population[parent] for parent in parents]
-        distances = tuple(
-            self.toolbox.distance(parent.genome, child.genome)
-            for parent in old
-            for child in children
-        )
-        for parent, child in pair_by_distance(distances):
-            scores = (children[child].fitness.values[0], old[parent].fitness.values[0])
-            if self.toolbox.replaces(*scores):
-                self.population[parents[parent]] = children[child]
-
-    def _refresh(self) -> bool:
-        """Replace repeated equations by random ones, and let the best meet all their neighbours.
-
-        False if time ran out.
-        """
-        seen: set[str] = set()
-        distinct, newcomers = [], []
-        for place, individual in enumerate(self.population):
-            if individual.key in seen:
-                newcomers.append(place)
-                self.population[place] = Individual(self.toolbox.individual())
-            else:
-                distinct.append(place)
-            seen.add(individual.key)
-        if not self.evaluate([self.population[place] for place in newcomers], self.deadline):
-            return False
-        distinct.sort(key=lambda place: -self.population[place].fitness.values[0])
-        return all(self._climb(place) for place in distinct[:N_CLIMBERS])
-
-    def _climb(self, place: int) -> bool:
-        """Put the best neighbour in the place of an individual, while that is an improvement.
-
-        False if time ran out.
-        """
-        for _ in range(MAX_CLIMB):
-            now = self.population[place]
-            around = [Individual(genome) for genome in neighbours(now.genome, self.primitives)]
-            if not self.evaluate(around, self.deadline):
-                return False
-            best = max(around, key=lambda individual: individual.fitness.values[0], default=now)
-            if best.fitness.values[0] <= now.fitness.values[0]:
-                return True
-            self.population[place] = best
-        return True
-
-    def evaluate(self, individuals: Sequence[Individual], deadline: float | None) -> bool:
-        """Give every individual its key and score; False if the deadline passed meanwhile."""
-        clock = time.monotonic()
-        raws = [individual.genome.raw_key() for individual in individuals]
-        unread: dict[bytes, Genome] = {}
-        for raw, individual in zip(raws, individuals, strict=True):
-            individual.key = self.archive.key_of(raw) or ""
-            if not individual.key:
-                unread.setdefault(raw, individual.genome)
-        found = self.workers.read(list(unread.values()), deadline)
-        readings = {raw: one for raw, one in zip(unread, found, strict=True) if one is not None}
-        new = {
-            reading.key: reading.program
-            for raw, reading in readings.items()
-            if self.archive.learn(raw, reading) and reading.program is not None
-        }
-        for raw, individual in zip(raws, individuals, strict=True):
-            if raw in readings:
-                individual.key = readings[raw].key
-        self.seconds["algebra"] += time.monotonic() - clock
-        clock = time.monotonic()
-        done = self._weigh(list(new.items()), deadline) and len(readings) == len(unread)
-        self.seconds["weighing"] += time.monotonic() - clock
-        if done:
-            for individual in individuals:
-                individual.fitness.values = (self.archive.candidates[individual.key].score,)
-        return done
-
-    def _weigh(self, new: list[tuple[str, Program]], deadline: float | None) -> bool:
-        """Weigh new equations in parallel; False if time was up before the last."""
-        # Not among the tasks' results so far: they must not depend on the number of workers.
-        floor = self.best.score - FAR if self.best is not None else -np.inf
-        found = self.workers.weigh(new, self.settings, self.seed, deadline, floor=floor)
-        for (key, program), weighed in zip(new, found, strict=True):
-            if weighed is not None:
-                self.archive.add(make_candidate(key, program, weighed.evidence, self.engine))
-                self.n_timed += 1
-        return all(weighed is not None for weighed in found)
-
-    def _record(self) -> None:
-        """Write one line of the logbook."""
-        self.n_whole = self.n_weighed
-        chapters = self.statistics.compile(self.population)
-        candidates = [self.archive.candidates[i.key] for i in self.population]
-        self.history.record(
-            generation=self.generation,
-            best=self.best.key if self.best else "",
-            score_best=self.best.score if self.best else -np.inf,
-            score_mean=chapters["score"]["mean"],
-            complexity_best=self.best.complexity if self.best else 0,
-            complexity_mean=chapters["complexity"]["mean"],
-            parameters_mean=chapters["parameters"]["mean"],
-            rmse_best=self.best.rmse if self.best else np.inf,
-            n_distinct=len({i.key for i in self.population}),
-            n_failed=sum(candidate.failure is not None for candidate in candidates),
-            n_candidates=self.n_weighed,
-            cache_hits=self.archive.n_hits,
-            cache_lookups=self.archive.n_lookups,
-            equations_per_second=self.n_weighed / max(1e-9, time.monotonic() - self.started),
-            elapsed=time.monotonic() - self.started,
-        )
+    def _record(self, islands: Sequence[Island]) -> None:
+        """Write a line of the logbook for each generation: of all islands together."""
+        elapsed = time.monotonic() - self.started
+        n_seen = self._total("n_screened", islands)
+        for records in zip(*(island.records for island in islands), strict=True):
+            best = max(records, key=lambda one: float(one["score_best"]))
+            before = self.history[-1]["score_best"] if self.history else -np.inf
+            if best["score_best"] > before:
+                self.last_improvement = best["generation"]
+            means = ("score_median", "complexity_mean", "parameters_mean")
+            self.history.record(
+                **best
+                | {name: float(np.nanmean([one[name] for one in records])) for name in means}
+                | {name: sum(one[name] for one in records) for name in ("n_distinct", "n_failed")}
+                | {
+                    "n_candidates": n_seen,
+                    "equations_per_second": n_seen / max(1e-9, elapsed),
+                    "elapsed": elapsed,
+                }
+            )
 
     def finish(self, stopped: str, show: Callable[..., None]) -> Evolution:
         """Weigh the finalists again, with replicates, and rank them."""
-        names, front = self.data.names, self.archive.front
-        laws = order_finalists(self.archive.leaders, front, names, self.search.n_finalists)
-        traces = [Trace(read_key(law.key, names).key) for law in laws]
-        keys = [traces[place].key for place in group_laws(traces)]
+        names = self.data.names
+        archive = Archive(gather(self.judges, self.bench))
+        laws = order_finalists(archive.leaders, archive.front, names, self.search.n_finalists)
+        spelled = {law.key: spell(law.key, names, self.bench) for law in laws}
+        places = group_laws([Trace(spelled[law.key].key) for law in laws])
+        keys = [str(spelled[laws[place].key]) for place in places]
+        # A constant can always be weighed.
+        keys = keys or [str(constant_equation(names))]
         pairs: list[tuple[Equation, Evidence]] = []
         clock = time.monotonic()
         show(f"weighing {len(keys)} finalists again")
@@ -567,7 +436,7 @@ class _Run:
                 keys,
                 self.workers,
                 self.settings,
-                self.seed,
+                self.bench.seed,
                 limit=self.limit,
                 quick=self._pace(),
             ):
@@ -578,25 +447,54 @@ class _Run:
             if not pairs:
                 raise
             stopped = "interrupted"
-        self.seconds["finalists"] += time.monotonic() - clock
+        self.finals += time.monotonic() - clock
         show("sampling the posterior of the winner")
-        order = rank([self.engine.score(evidence) for _, evidence in pairs])
-        population = tuple(individual.key for individual in self.population)
+        scores = [self.bench.final_score(equation, evidence) for equation, evidence in pairs]
+        order = rank(scores, [equation.complexity for equation, _ in pairs])
         return Evolution(
-            tuple(pairs[place] for place in order),
-            tuple(front),
-            population,
-            self.history,
-            self.n_weighed,
-            stopped,
-            self.search.fitness,
-            dict(self.seconds),
-            self.archive.n_failed,
-            self.limit,
-            self.weighed,
+            finalists=tuple(pairs[place] for place in order),
+            front=tuple(archive.front),
+            population=tuple(
+                name for island in self.islands for name in island.judge.describe(island.names)
+            ),
+            history=self.history,
+            n_candidates=self.n_weighed,
+            stopped=stopped,
+            fitness=self.search.fitness,
+            seconds=self._seconds(),
+            n_failed=self._total("n_failed"),
+            limit=self.limit,
+            weighed=self.weighed,
+            n_folded=self._total("n_folded"),
+            n_screened=self._total("n_screened"),
+            n_sampled=self._total("n_sampled"),
+            n_enumerated=self.n_enumerated,
+            level=self.level,
+            log_rest=self._rest([law for law in laws if spelled[law.key].key in self.weighed]),
+            is_settled=self._is_settled(),
         )
 
+    def _rest(self, laws: Sequence[Candidate]) -> float:
+        """Add up the scores of the laws that were only screened."""
+        if not self.bench.is_screened:
+            return -np.inf
+        records = [judge.memory.records for judge in self.judges]
+        for more in records[1:]:
+            records[0] = records[0].join(more)
+        return sum_scores(records[0], np.array([law.law for law in laws], dtype=np.uint64))
 
-def _finite_mean(values: Sequence[float]) -> float:
-    finite = [value for value in values if np.isfinite(value)]
-    return float(np.mean(finite)) if finite else float("nan")
+    def _is_settled(self) -> bool:
+        """Tell whether the best score has been the same, to a tenth of a nat, of late."""
+        scores = [float(record["score_best"]) for record in self.history]
+        if len(scores) < 2:
+            return False
+        before = scores[int((1.0 - LATELY) * (len(scores) - 1))]
+        return scores[-1] - before < 0.1
+
+    def _seconds(self) -> dict[str, float]:
+        """Where the time went, added up over the islands."""
+        total: dict[str, float] = {"finalists": self.finals}
+        for judge in {id(judge): judge for judge in (self.ground.judge, *self.judges)}.values():
+            for name, seconds in judge.seconds.items():
+                total[name] = total.get(name, 0.0) + seconds
+        return total

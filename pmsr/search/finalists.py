@@ -4,18 +4,28 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import zip_longest
+from typing import Any
+
+import numpy as np
 
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import CHAINS, DRAWS, Weighed
 from pmsr.evidence.posterior import OVERSAMPLING
 from pmsr.evidence.smc import MAX_SWEEPS
 from pmsr.laws.identity import SAME_ERROR, Trace, group_laws, is_among
+from pmsr.laws.prior import best_spelling
 from pmsr.search.archive import Candidate
+from pmsr.search.bench import Bench
+from pmsr.search.funnel import candidate_of
+from pmsr.search.leaders import Leaders
 from pmsr.search.workers import Workers, batches
 from pmsr.settings import Settings
 
 FINAL_SHARE = 0.2  # of max_time, at least, for all that comes after the last generation
 MOST_SHARE = 0.5  # of max_time, at most, for the same
+# Nats behind the best beyond which a law is no finalist: it would have less than a thousandth of
+# the best one's probability.
+FINAL_REACH = 7.0
 
 
 def order_finalists(
@@ -42,6 +52,31 @@ def order_finalists(
     simple = sorted((law for law in laws if _among(law, front)), key=lambda law: law.complexity)
     pairs = zip_longest(simple, best)
     return list(dict.fromkeys(law for pair in pairs for law in pair if law is not None))
+
+
+def gather(judges: Sequence[Any], bench: Bench) -> list[Candidate]:
+    """Return what several islands know, each law once: all, or what is within reach of the best."""
+    if not bench.is_screened:
+        known = {key: one for judge in judges for key, one in judge.candidates.items()}
+        return list(known.values())
+    leaders = Leaders(bench.problem.data)
+    for judge in judges:
+        leaders.add(judge.leaders.laws)
+    best = max((law.score for law in leaders.laws), default=0.0)
+    smallest = np.inf
+    near = []
+    for law in leaders.laws:
+        # The front goes down to the simplest: best first, so what is simpler than all so far.
+        if law.score >= best - FINAL_REACH or law.size < smallest:
+            near.append(law)
+        smallest = min(smallest, law.size)
+    return [candidate_of(law, bench.names) for law in near]
+
+
+def spell(key: str, variables: tuple[str, ...], bench: Bench) -> Equation:
+    """Return the equation of a candidate, as a reader should see it."""
+    equation = read_key(key, variables)
+    return best_spelling(equation) if bench.is_screened else equation
 
 
 @lru_cache(maxsize=1024)
@@ -138,7 +173,7 @@ def weigh_finalists(
         slowest = max(slowest, time.monotonic() - clock)
     # The simplest and the best must be there. For those that there was no time for, what the
     # search itself knows of them, with its larger standard error, has to do.
-    missing = [key for key in keys[:2] if key not in weighed]
+    missing = [key for key in keys[:2] if read_key(key, workers.names).key not in weighed]
     yield from _weigh_again(missing, workers, settings, seed, None)
 
 
@@ -148,7 +183,7 @@ def _weigh_again(
     """Weigh each equation in a worker of its own; those that end in time."""
     equations = [read_key(key, workers.names) for key in keys]
     tasks = [(key, one.program) for key, one in zip(keys, equations, strict=True)]
-    found = workers.weigh(tasks, settings, seed, until, size=1, keep=True)
+    found = workers.weigh(tasks, settings, seed, until)
     for equation, weighed in zip(equations, found, strict=True):
         if weighed is not None:
             yield equation, weighed

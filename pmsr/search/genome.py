@@ -28,6 +28,7 @@ from pmsr.equation.operators import (
     VARIABLE,
     operator_code,
 )
+from pmsr.equation.program import Program
 from pmsr.threads import ONE_AT_A_TIME
 
 Rows = NDArray[np.int32]
@@ -341,12 +342,31 @@ def equation_genome(
     ValueError
         If the equation needs an operator that is not allowed, or more rows.
     """
-    program = equation.program
     _check_sharing(equation, primitives)
+    columns = [primitives.variables.index(name) for name in equation.variables]
+    return program_genome(equation.program, primitives, columns, rng=rng, name=equation.text)
+
+
+def program_genome(
+    program: Program,
+    primitives: Primitives,
+    columns: Sequence[int] | None = None,
+    *,
+    rng: np.random.Generator,
+    name: str = "",
+) -> Genome:
+    """Turn a program into a graph; `columns` says which variable of the primitives each of its is.
+
+    Raises
+    ------
+    ValueError
+        As `equation_genome`, of an equation of that name.
+    """
+    if columns is None:
+        columns = range(len(primitives.variables))
     rows: list[tuple[int, int, int]] = []
     place: list[int] = []
     names = list(OPERATORS)
-    columns = [primitives.variables.index(name) for name in equation.variables]
     for code, a, b in program.nodes.tolist():
         if code == VARIABLE:
             rows.append((code, columns[a], 0))
@@ -355,19 +375,19 @@ def equation_genome(
         elif code == LITERAL:
             rows.append((code, a, 0))
         elif code == POWER:
-            _spell_power(rows, place[a], b, primitives, equation)
+            _spell_power(rows, place[a], b, primitives, name)
         else:
-            name = names[code - FIRST_OPERATOR]
-            if name not in primitives.operators:
+            operator = names[code - FIRST_OPERATOR]
+            if operator not in primitives.operators:
                 raise ValueError(
-                    f"{equation.text!r} needs the operator {name!r}, which is not among "
+                    f"{name!r} needs the operator {operator!r}, which is not among "
                     f"{', '.join(primitives.operators)}. Allow it, or write the guess without it."
                 )
             rows.append((code, place[a], place[b]))
         place.append(len(rows) - 1)
     if len(rows) > primitives.size:
         raise ValueError(
-            f"{equation.text!r} needs {len(rows)} nodes, more than max_complexity = "
+            f"{name!r} needs {len(rows)} nodes, more than max_complexity = "
             f"{primitives.size}. Raise it, or shorten the guess."
         )
     genome = random_genome(primitives, rng=rng)
@@ -402,7 +422,7 @@ def _spell_power(
     base: int,
     exponent: int,
     primitives: Primitives,
-    equation: Equation,
+    name: str,
 ) -> None:
     """Append an integer power: as products where they are allowed, else as a power."""
     if "*" in primitives.operators and 2 <= exponent <= 8 and rows[base][0] != PARAMETER:
@@ -414,7 +434,7 @@ def _spell_power(
         rows.append((POWER, base, exponent))
     else:
         raise ValueError(
-            f"{equation.text!r} has the power {exponent}, but neither '*' nor 'pow' is among "
+            f"{name!r} has the power {exponent}, but neither '*' nor 'pow' is among "
             f"{', '.join(primitives.operators)}."
         )
 
@@ -424,14 +444,23 @@ def random_genome(primitives: Primitives, *, rng: np.random.Generator) -> Genome
 
     The share of leaves is itself random, so that the graphs differ in size.
     """
-    p_leaf = rng.uniform(0.1, 0.7)
-    rows = np.empty((primitives.size, 3), dtype=np.int32)
-    for index in range(primitives.size):
-        last = index == primitives.size - 1
-        if index == 0 or (not last and rng.random() < p_leaf):
-            rows[index] = _random_leaf(primitives, rng)
-        else:
-            rows[index] = _random_operator(index, primitives, rng)
+    size, n_variables = primitives.size, len(primitives.variables)
+    is_leaf = rng.random(size) < rng.uniform(0.1, 0.7)
+    is_leaf[0], is_leaf[-1] = True, False
+    codes = np.array(primitives.codes)
+    rows = np.empty((size, 3), dtype=np.int32)
+    # Operators: each argument is an earlier row.
+    rows[:, 0] = codes[rng.integers(len(codes), size=size)]
+    rows[1:, 1:] = (rng.random((size - 1, 2)) * np.arange(1, size)[:, None]).astype(np.int32)
+    is_unary = np.array([_arity(code) == 1 for code in primitives.codes])
+    alone = np.isin(rows[:, 0], codes[is_unary])
+    rows[alone, 2] = rows[alone, 1]
+    # Leaves.
+    is_parameter = is_leaf & ((rng.random(size) < primitives.p_parameter) | (n_variables == 0))
+    rows[is_leaf, 0] = VARIABLE
+    rows[is_leaf, 1] = rng.integers(max(1, n_variables), size=int(is_leaf.sum()))
+    rows[is_leaf, 2] = 0
+    rows[is_parameter] = (PARAMETER, 0, 0)
     return Genome(rows, shared=primitives.shared)
 
 
@@ -443,9 +472,12 @@ def crossover(first: Genome, second: Genome, *, rng: np.random.Generator) -> tup
         rows = np.concatenate([head.rows[:cut], tail.rows[cut:]])
         literals = head.literals
         if tail.literals:
-            moved = rows[cut:]
-            moved[moved[:, 0] == LITERAL, 1] += len(literals)
-            literals = literals + tail.literals
+            # Each number once: over thousands of crossings the list must not grow.
+            literals = tuple(dict.fromkeys(literals + tail.literals))
+            places = np.array([literals.index(number) for number in tail.literals], dtype=np.int32)
+            is_number = np.arange(len(rows)) >= cut
+            is_number &= rows[:, 0] == LITERAL
+            rows[is_number, 1] = places[rows[is_number, 1]]
         children.append(replace(head, rows=rows, literals=literals))
     return children[0], children[1]
 

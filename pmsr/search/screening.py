@@ -122,6 +122,8 @@ class Screened:
         ``FITTED``, ``NEVER_FINITE`` or ``FORBIDDEN`` of `pmsr.equation.descent`.
     n_evaluations
         How often the law was computed.
+    keys
+        By which the laws drew their starts.
     """
 
     sse: Floats
@@ -131,6 +133,7 @@ class Screened:
     curves: Floats
     outcome: Integers
     n_evaluations: Integers
+    keys: NDArray[np.uint64]
 
 
 def screen(
@@ -201,7 +204,8 @@ def screen(
         n_evaluations,
     )
     log_q = linear_log_qs(rank, squares, problem)
-    return Screened(squares * deviation**2, rank, theta, log_q, curves, outcome, n_evaluations)
+    sse = squares * deviation**2
+    return Screened(sse, rank, theta, log_q, curves, outcome, n_evaluations, keys)
 
 
 def probe_points(X: Floats) -> Floats:
@@ -280,6 +284,27 @@ def _log_integral(a, b, low, high):  # type: ignore[no-untyped-def]
             part += weight * np.exp(a * u - b * np.exp(-2.0 * u) - top)
         total += part * width / 3.0
     return top + np.log(total)
+
+
+def digest_curves(screened: Screened, data: Data) -> NDArray[np.uint64]:
+    """Digest ranks and curves: spellings of one law nearly always get the same number.
+
+    Two weighted means of the curve, in steps of twice the tolerance within which curves agree. One
+    in some thousands is next to the border of a step and gets another number than its like: what
+    must not be mistaken is compared by its curve. What fits everything has a number of its own, and
+    so has what cannot be fitted.
+    """
+    n = screened.curves.shape[1]
+    step = 2.0 * SAME_CURVE * float(np.std(data.y))
+    fitted = (screened.outcome == FITTED) & (screened.rank < len(data.y))
+    values = np.where(np.isfinite(screened.curves), screened.curves, 0.0)
+    digest = screened.rank.astype(np.uint64)
+    for ratio in ((np.sqrt(5.0) - 1.0) / 2.0, np.sqrt(2.0) - 1.0):
+        weights = 0.5 + np.arange(1, n + 1) * ratio % 1.0
+        means = np.clip(np.floor(values @ weights / (weights.sum() * step)), -(2.0**53), 2.0**53)
+        digest = (digest ^ means.astype(np.int64).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        digest ^= digest >> np.uint64(29)
+    return np.where(fitted, digest, screened.keys)
 
 
 class KnownLaws:
@@ -391,7 +416,7 @@ def _sort_in(  # type: ignore[no-untyped-def]
                 law = heads[_slot(rank, near, len(heads))]
                 while law >= 0:
                     if ranks[law] == rank and steps[law] == near:
-                        if _agree(curve, curves[law], tolerance):
+                        if agree(curve, curves[law], tolerance):
                             # The first that came, whatever the order in the index.
                             laws[one] = law if laws[one] < 0 else min(law, laws[one])
                     law = following[law]
@@ -406,7 +431,7 @@ def _sort_in(  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
-def _agree(first, second, tolerance):  # type: ignore[no-untyped-def]
+def agree(first, second, tolerance):  # type: ignore[no-untyped-def]
     """Tell whether two curves are one, and numbers at the same places."""
     for i in range(first.size):
         if np.isfinite(first[i]) != np.isfinite(second[i]):

@@ -1,4 +1,4 @@
-"""Graphs read and equations weighed by several processes, as many as there is time for."""
+"""Islands evolved and finalists weighed by several processes, as many as there is time for."""
 
 import time
 from collections.abc import Sequence
@@ -6,20 +6,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from pmsr.equation.expression import Equation
 from pmsr.equation.operators import Operator, added_operators, take_over
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Weighed, seed_for
-from pmsr.evidence.problem import Problem
-from pmsr.limits import OutOfTime, check_time, time_left, time_limit
-from pmsr.search.constraints import Reading, read_graph
-from pmsr.search.engines import engine_of
-from pmsr.search.genome import Genome
-from pmsr.settings import Search, Settings
-
-SHARES = 2  # batches for each worker: few, because each costs milliseconds, yet of even lengths
+from pmsr.limits import OutOfTime, check_time, time_limit
+from pmsr.search.bench import Bench
+from pmsr.search.islands import Island, evolve_island
+from pmsr.settings import Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,42 +24,59 @@ class Workers:
 
     Parameters
     ----------
-    problem, search
-        What the search is about.
+    bench
+        What laws are judged by.
     parallel
         joblib's workers, to be entered once around all work.
     n_workers
         How many there are.
     """
 
-    problem: Problem
-    search: Search
+    bench: Bench
     parallel: Any  # joblib comes without types
     n_workers: int
 
     @classmethod
-    def hire(cls, problem: Problem, search: Search, n_jobs: int | None) -> Self:
+    def hire(cls, bench: Bench, n_jobs: int | None) -> Self:
         """Return workers in the sense of joblib's ``n_jobs``."""
         parallel = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch="all")
-        return cls(problem, search, parallel, effective_n_jobs(n_jobs))
+        return cls(bench, parallel, effective_n_jobs(n_jobs))
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the variables."""
-        return self.problem.data.names
+        return self.bench.names
 
     def dismiss(self) -> Self:
         """Return workers that leave all work to this process."""
         return replace(self, parallel=Parallel(n_jobs=1))
 
-    def read(self, genomes: Sequence[Genome], deadline: float | None) -> list[Reading | None]:
-        """Find out what graphs mean; None of those left when time is up."""
-        until = _to_wall_clock(deadline)
-        readings = self.parallel(
-            delayed(_read_batch)(batch, self.names, self.search, added_operators(), until)
-            for batch in batches(genomes, self._share(len(genomes)))
+    def evolve(
+        self,
+        islands: Sequence[Island],
+        seeds: Sequence[Equation],
+        generation: int,
+        deadline: float | None,
+    ) -> list[Island] | None:
+        """Let all islands go on to a generation; None if one of them did not get there in time.
+
+        Parameters
+        ----------
+        islands
+            Where they are; they stay as they are.
+        seeds
+            Equations that are part of the first population.
+        generation
+            The last to do.
+        deadline
+            When to stop, by ``time.monotonic``.
+        """
+        until, added = _to_wall_clock(deadline), added_operators()
+        found = self.parallel(
+            delayed(_evolve)(island, self.bench, seeds, generation, added, until)
+            for island in islands
         )
-        return [reading for batch in readings for reading in batch]
+        return None if any(island is None for island in found) else list(found)
 
     def weigh(
         self,
@@ -71,12 +84,8 @@ class Workers:
         settings: Settings,
         seed: int,
         deadline: float | None,
-        *,
-        floor: float = -np.inf,
-        size: int | None = None,
-        keep: bool = False,
     ) -> list[Weighed | None]:
-        """Weigh equations; None of those left when time is up.
+        """Weigh equations, each in a worker of its own; None of those left when time is up.
 
         Parameters
         ----------
@@ -86,26 +95,13 @@ class Workers:
             Of the evidence; a task's own seed follows from this one and from its key.
         deadline
             When to stop, by ``time.monotonic``.
-        floor
-            The score below which a rough value will do.
-        size
-            How many equations a worker gets at a time; by default a fair share.
-        keep
-            Whether fits and particles come back too.
         """
-        until = _to_wall_clock(deadline)
-        added = added_operators()
+        until, added = _to_wall_clock(deadline), added_operators()
         found = self.parallel(
-            delayed(_weigh_batch)(
-                batch, self.problem, self.search, settings, seed, added, until, floor, keep
-            )
-            for batch in batches(tasks, size or self._share(len(tasks)))
+            delayed(_weigh)(key, program, self.bench, settings, seed, added, until)
+            for key, program in tasks
         )
-        return [weighed for batch in found for weighed in batch]
-
-    def _share(self, n_tasks: int) -> int:
-        """Return how many tasks a batch should hold."""
-        return max(1, -(-n_tasks // (SHARES * self.n_workers)))
+        return list(found)
 
 
 def batches(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
@@ -131,38 +127,32 @@ def _from_wall_clock(until: float | None) -> float | None:
 # What a worker does. It gets arrays and rows, never models, and keeps its own compiled loops.
 
 
-def _read_batch(
-    genomes: Sequence[Genome],
-    variables: Sequence[str],
-    search: Search,
+def _evolve(
+    island: Island,
+    bench: Bench,
+    seeds: Sequence[Equation],
+    generation: int,
     added: tuple[Operator, ...],
     until: float | None,
-) -> list[Reading | None]:
+) -> Island | None:
     take_over(added)
-    with time_limit(_from_wall_clock(until)):
-        return [
-            read_graph(genome, variables, search) if time_left() > 0.0 else None
-            for genome in genomes
-        ]
+    with time_limit(_from_wall_clock(until)), suppress(OutOfTime):
+        return evolve_island(island, bench, seeds, generation)
+    return None
 
 
-def _weigh_batch(
-    tasks: Sequence[tuple[str, Program]],
-    problem: Problem,
-    search: Search,
+def _weigh(
+    key: str,
+    program: Program,
+    bench: Bench,
     settings: Settings,
     seed: int,
     added: tuple[Operator, ...],
     until: float | None,
-    floor: float,
-    keep: bool,
-) -> list[Weighed | None]:
+) -> Weighed | None:
     take_over(added)
-    engine = engine_of(search)
-    found: list[Weighed | None] = []
     with time_limit(_from_wall_clock(until)), suppress(OutOfTime):
-        for key, program in tasks:
-            check_time()
-            own = seed_for(key, seed)
-            found.append(engine.weigh(program, problem, settings, own, floor=floor, keep=keep))
-    return found + [None] * (len(tasks) - len(found))
+        check_time()
+        own = seed_for(key, seed)
+        return bench.engine.weigh(program, bench.problem, settings, own, keep=True)
+    return None

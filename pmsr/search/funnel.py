@@ -1,0 +1,246 @@
+"""The funnel: graphs are folded, new laws screened, and contenders weighed.
+
+A law that was screened has the closed-form log q, within some tenths of a nat of the truth.
+Sequential Monte Carlo is for those that are about to be among the best of an island.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from pmsr.evidence.evidence import seed_for, weigh
+from pmsr.limits import check_time
+from pmsr.search.archive import Candidate
+from pmsr.search.bench import Bench
+from pmsr.search.enumeration import enumerate_laws
+from pmsr.search.folding import ACCEPTED, Folded, fold_genomes
+from pmsr.search.genome import Genome
+from pmsr.search.leaders import Leader, Leaders
+from pmsr.search.memory import Floats, Keys, Memory, Records
+from pmsr.search.screening import Batch, digest_curves, screen
+
+CHUNK = 256  # laws that are screened between two looks at the clock
+# Of what was screened, at most, is weighed. More would take most of the time, and change little:
+# what leads in the end is weighed again in any case.
+SHARE = 0.01
+
+
+class Funnel:
+    """What an island knows: every program that it screened, and its leaders.
+
+    Parameters
+    ----------
+    bench
+        What laws are judged by.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.memory = Memory()
+        self.leaders = Leaders(bench.problem.data)
+        self.n_folded = self.n_sampled = self.n_failed = self.n_given = 0
+        self.seconds = dict.fromkeys(("folding", "screening", "prior", "weighing"), 0.0)
+        self.weighed: dict[int, float] = {}
+        self._best: tuple[Leader, Candidate] | None = None
+
+    def copy(self) -> "Funnel":
+        """Return a funnel that goes its own way from here."""
+        other = object.__new__(Funnel)
+        other.__dict__ |= self.__dict__
+        other.memory, other.leaders = self.memory.copy(), self.leaders.copy()
+        other.weighed, other.seconds = dict(self.weighed), dict(self.seconds)
+        return other
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        clock = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[what] += time.monotonic() - clock
+
+    def describe(self, names: Keys) -> tuple[str, ...]:
+        """Write the laws behind names: the digests of their curves."""
+        return tuple(f"{law:016x}" for law in self.memory.laws(names).tolist())
+
+    def count_anew(self) -> "Funnel":
+        """Return a funnel that knows all this and counts what it does from here on."""
+        other = self.copy()
+        other.n_folded = other.n_sampled = other.n_failed = 0
+        other.seconds = dict.fromkeys(self.seconds, 0.0)
+        other.n_given = len(self.memory)
+        return other
+
+    @property
+    def n_screened(self) -> int:
+        """How many programs were screened."""
+        return len(self.memory) - self.n_given
+
+    def judge(self, genomes: Sequence[Genome], bench: Bench) -> Keys:
+        """Make sure that all graphs are known; return their names."""
+        with self._timed("folding"):
+            folded = fold_genomes(genomes, bench.rules)
+        self.judge_folded(folded, bench)
+        return folded.key
+
+    def scores(self, names: Keys) -> Floats:
+        """Return the score of each graph; -inf for those that were refused."""
+        return self.memory.look_up(names, "score")
+
+    def sizes(self, names: Keys) -> tuple[Floats, Floats]:
+        """Return the nodes of the tree and the parameters of each graph."""
+        return self.memory.look_up(names, "size"), self.memory.look_up(names, "n_parameters")
+
+    @property
+    def starters(self) -> tuple[Leader, ...]:
+        """Laws that a first population may draw from."""
+        return self.leaders.laws
+
+    def best(self, bench: Bench) -> Candidate | None:
+        """Return the best so far, in words."""
+        if not self.leaders.laws:
+            return None
+        law = self.leaders.laws[0]
+        if self._best is None or self._best[0] is not law:
+            self._best = law, candidate_of(law, bench.names)
+        return self._best[1]
+
+    def meet(self, other: "Funnel", names: Keys) -> None:
+        """Learn from the funnel of another island what these graphs are worth."""
+        self.memory.add(other.memory.choose(names[~self.memory.is_known(names)]))
+        laws = set(other.memory.laws(names).tolist())
+        leaders = [law for law in other.leaders.laws if law.law in laws]
+        self.leaders.add(leaders)
+        weighed = {law.law: law.log_q for law in leaders if law.is_weighed}
+        self.memory.learn(weighed)
+        self.weighed |= weighed
+
+    def judge_folded(self, folded: Folded, bench: Bench, level: int = 0) -> None:
+        """Screen what is new among folded programs, and weigh contenders."""
+        self.n_folded += len(folded)
+        wanted = (folded.refusal == ACCEPTED) & ~self.memory.is_known(folded.key)
+        _, first = np.unique(folded.key[wanted], return_index=True)
+        new = np.flatnonzero(wanted)[np.sort(first)]
+        for start in range(0, len(new), CHUNK):
+            self._screen(folded.take(new[start : start + CHUNK]), bench, level)
+        self._weigh_contenders(bench)
+
+    def _screen(self, laws: Folded, bench: Bench, level: int) -> None:
+        check_time()
+        batch = Batch(
+            laws.nodes,
+            laws.n_nodes.astype(np.int64),
+            laws.literals,
+            laws.n_parameters.astype(np.int64),
+        )
+        with self._timed("screening"):
+            found = screen(batch, bench.problem, bench.seed, keys=laws.key)
+        with self._timed("prior"):
+            log_p = bench.log_priors(laws)
+        digests = digest_curves(found, bench.problem.data)
+        log_q = found.log_q.copy()
+        for k in np.flatnonzero(np.isin(digests, np.array(list(self.weighed), dtype=np.uint64))):
+            log_q[k] = self.weighed[int(digests[k])]
+        rmse = np.sqrt(found.sse / len(bench.problem.data.y))
+        self.memory.add(
+            Records(
+                laws.key,
+                digests,
+                log_q,
+                log_p,
+                rmse,
+                laws.size.astype(np.int16),
+                laws.n_parameters.astype(np.int16),
+                np.full(len(laws), level, dtype=np.int16),
+            )
+        )
+        self.n_failed += int(np.count_nonzero(np.isneginf(log_q)))
+        score = log_q + log_p
+        near = np.flatnonzero(score > self.leaders.floor)
+        near = near[np.argsort(-score[near], kind="stable")]
+        self.leaders.add(
+            Leader(
+                laws.program(k),
+                int(laws.key[k]),
+                int(digests[k]),
+                int(found.rank[k]),
+                float(rmse[k]),
+                float(found.log_q[k]),
+                np.nan,
+                float(log_p[k]),
+                int(laws.size[k]),
+                found.curves[k].copy(),
+            )
+            for k in near.tolist()
+        )
+
+    def _weigh_contenders(self, bench: Bench) -> None:
+        """Weigh those among the first places that are not weighed, best first, if few enough."""
+        known = dict(self.weighed)
+        while self.n_sampled < SHARE * self.n_screened:
+            front = self.leaders.laws[: bench.search.n_finalists]
+            law = next((one for one in front if not one.is_weighed), None)
+            if law is None:
+                break
+            check_time()
+            seed = seed_for(f"{law.law:016x}", bench.seed)
+            with self._timed("weighing"):
+                evidence = weigh(law.program, bench.problem, bench.settings, seed).evidence
+            self.n_sampled += 1
+            self.leaders.weigh(law, evidence.log_q, evidence.log_q_se)
+            self.weighed[law.law] = evidence.log_q
+        if len(self.weighed) > len(known):
+            new = {law: log_q for law, log_q in self.weighed.items() if law not in known}
+            self.memory.learn(new)
+
+
+def enumerate_into(funnel: Funnel, bench: Bench, done: int = 0) -> Iterator[tuple[Funnel, int]]:
+    """Screen all laws, level by level, up to the number that the search asks for.
+
+    Parameters
+    ----------
+    funnel
+        Where to go on; it stays as it is.
+    bench
+        What laws are judged by.
+    done
+        Nodes of the last level that the funnel knows.
+
+    Yields
+    ------
+    tuple
+        The funnel with one more level, and the nodes of that level.
+    """
+    search = bench.search
+    levels = enumerate_laws(
+        search.operators,
+        len(bench.names),
+        max_laws=search.n_enumerated,
+        max_size=search.max_complexity,
+        rules=bench.rules,
+    )
+    for level in levels:
+        check_time()
+        if level.size > done:
+            funnel = funnel.copy()
+            funnel.n_folded += level.n_folded - len(level.laws)
+            funnel.judge_folded(level.laws, bench, level.size)
+            yield funnel, level.size
+
+
+def candidate_of(law: Leader, variables: tuple[str, ...]) -> Candidate:
+    """Return what a search says of a law, with its equation as text."""
+    graph = Genome(law.program.nodes, tuple(law.program.literals.tolist()))
+    return Candidate(
+        str(graph.equation(variables)),
+        law.score,
+        law.log_q,
+        law.log_q_se,
+        law.rmse,
+        law.program.n_parameters,
+        law.size,
+        None,
+        law.log_p,
+        law.law,
+    )
