@@ -1,7 +1,12 @@
 """How often, and how fast, the search finds known laws.
 
-python benchmarks/search.py [--problems shelf no_shelf ...] [--seeds 10] [--time 120] [--jobs 1]
+python benchmarks/search.py [--problems shelf no_shelf ...] [--seeds 10] [--time 30] [--jobs 1]
     [--options '{"refresh": null}'] [--name search]
+
+The law is reported if it is among the finalists, and so weighed; it wins if it is the first. Noise is
+5 to 10 % of the standard deviation of the target, but for Galileo's and the sine's own. The aims,
+fixed before the first run: reported in at least 9 of 10 seeds of every problem, 30 s each; the
+winner in 85 % in all and in at least 6 of 10 of each; on pure noise a constant in 9 of 10.
 
 A law counts as found in any algebraic form: an equation with as many parameters as the law that
 fits noiseless data of the law, for several values of its parameters, to six digits. As a winner, it
@@ -40,9 +45,11 @@ def sine(seed):
     return pmsr.make_sine(n_points=20, sigma=0.3, random_seed=seed)
 
 
-def with_noise(text, columns, truth, seed, share=0.05, n=100):
+def with_noise(text, columns, truth, seed, share=0.05, n=40, low=1.0, high=3.0, whole=False):
     rng = np.random.default_rng(seed)
-    X = rng.uniform(1.0, 3.0, size=(n, len(columns)))
+    X = rng.uniform(low, high, size=(n, len(columns)))
+    if whole:  # Rydberg's: whole numbers, the second larger
+        X = np.cumsum(rng.integers(1, 4, size=X.shape), axis=1).astype(float)
     law = pmsr.Equation(text, columns)
     y = evaluate(law.program, np.array([truth]), X)[0]
     return make_data(X, y + share * np.std(y) * rng.normal(size=n), names=columns)
@@ -54,6 +61,21 @@ def synthetic_no_shelf(seed):
     D = rng.uniform(0, 800, size=7)
     H = 1.099e-3 * D**2 / (1 - 1.121e-3 * D)
     return make_data(D, H + 8.79 * rng.normal(size=7), names=["D"])
+
+
+def plain(text, truth, columns, *more, **options):
+    """Return the row of a law with a few percent of noise, 20 to 60 rows."""
+    return (
+        lambda seed: with_noise(text, columns, truth, seed, **options),
+        (*ARITHMETIC, *more),
+        text,
+        truth,
+    )
+
+
+def noise(seed):
+    rng = np.random.default_rng(seed)
+    return make_data(rng.uniform(1.0, 3.0, size=30), rng.normal(size=30), names=["x"])
 
 
 # name: (data of a seed, operators, law, parameters of the law)
@@ -94,6 +116,16 @@ PROBLEMS = {
         "c0*m1*m2/r**2",
         [6.7],
     ),
+    "radiation": plain("c0*(T1**4 - T2**4)", [0.5], ["T1", "T2"]),
+    "hill": plain("c0*x**2/(c1 + x**2)", [2.0, 1.5], ["x"], n=30, low=0.1, high=5.0),
+    "log_ratio": plain("c0 + c1*log(x/y)", [1.0, 2.0], ["x", "y"], "log"),
+    "root": plain("c0*sqrt(p/d)", [3.0], ["p", "d"], "sqrt", n=30, share=0.1),
+    "rydberg": plain("R*(1/n1**2 - 1/n2**2)", [10.97], ["n1", "n2"], n=30, whole=True),
+    "hypotenuse": plain("sqrt(x**2 + y**2)", [], ["x", "y"], "sqrt", n=30),
+    "powers": plain("c0*x**c1*y**c2", [1.5, 0.7, -1.3], ["x", "y"], "pow"),
+    "beam": plain("c0*F*L**3/b", [0.25], ["F", "L", "b"], share=0.1),
+    "decay": plain("c0*exp(-t/c1) + c2", [3.0, 0.8, 1.0], ["t"], "exp", n=30, low=0.0),
+    "noise": (noise, (*ARITHMETIC, "sqrt"), "c0", [0.0]),
 }
 
 
@@ -126,26 +158,6 @@ def is_law(equation, law, truth, X):
     return True
 
 
-class FittingClock:
-    """Adds up the time that `evidence` spends on fitting, in this process."""
-
-    def __enter__(self):
-        self.seconds, self.real = 0.0, pmsr.evidence.evidence.make_target
-
-        def timed(*arguments, **options):
-            started = time.monotonic()
-            try:
-                return self.real(*arguments, **options)
-            finally:
-                self.seconds += time.monotonic() - started
-
-        pmsr.evidence.evidence.make_target = timed
-        return self
-
-    def __exit__(self, *_):
-        pmsr.evidence.evidence.make_target = self.real
-
-
 def run(problem, seed, seconds, generations, jobs, options):
     """One search; who won, when the law was first seen, and where it ranks."""
     make, operators, text, truth = PROBLEMS[problem]
@@ -156,13 +168,11 @@ def run(problem, seed, seconds, generations, jobs, options):
             "operators": operators,
             "generations": generations,
             "max_time": seconds,
-            "patience": 150,
             **options,
         }
     )
     started, cpu = time.monotonic(), time.process_time()
-    with FittingClock() as fitting:
-        found = run_evolution(data, search=search, random_seed=seed, n_jobs=jobs)
+    found = run_evolution(data, search=search, random_seed=seed, n_jobs=jobs)
     spent = found.seconds
     elapsed, cpu = time.monotonic() - started, time.process_time() - cpu
     equations = [equation for equation, _ in found.finalists]
@@ -176,34 +186,27 @@ def run(problem, seed, seconds, generations, jobs, options):
         "won": is_law(found.winner, law, truth, data.X)
         or contains(found.winner, law, truth, data.X),
         "reported": bool(places),
+        "place": places[0] + 1 if places else 0,
         "behind": best - found.finalists[places[0]][1].log_q if places else np.nan,
         "generations": last["generation"],
         "seconds": elapsed,
         "cpu": cpu,
         "candidates": found.n_candidates,
-        "hit_rate": last["cache_hits"] / max(1, last["cache_lookups"]),
+        "folded": found.n_folded,
+        "sampled": found.n_sampled,
+        "enumerated": found.n_enumerated,
         "distinct": last["n_distinct"],
         "stopped": found.stopped,
-        "variation_s": spent["variation"],
-        "algebra_s": spent["algebra"],
-        "fitting_s": fitting.seconds,
-        "weighing_s": spent["weighing"],
-        "finalists_s": spent["finalists"],
+        **{f"{name}_s": seconds for name, seconds in spent.items()},
     }
-
-
-def symbolic_share(row):
-    """Share of the search, without the finalists, that goes to variation and algebra."""
-    symbolic = row["variation_s"] + row["algebra_s"]
-    return symbolic / (symbolic + row["weighing_s"])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--problems", nargs="+", default=list(PROBLEMS), choices=list(PROBLEMS))
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--time", type=float, default=120.0, help="seconds a search may take")
-    parser.add_argument("--generations", type=int, default=1000)
+    parser.add_argument("--time", type=float, default=30.0, help="seconds a search may take")
+    parser.add_argument("--generations", type=int, default=10**6)
     parser.add_argument("--jobs", type=int, default=None)
     parser.add_argument("--options", type=json.loads, default={}, help="of Search, as JSON")
     parser.add_argument("--name", default="search", help="of the file with the results")
@@ -229,8 +232,7 @@ def main():
         "seconds",
         "generations",
         "eq/s",
-        "cache hits",
-        "variation + algebra",
+        "sampled",
     ):
         table.add_column(column, justify="right")
     for problem in arguments.problems:
@@ -248,8 +250,7 @@ def main():
             spread("seconds"),
             spread("generations"),
             f"{np.median([row['candidates'] / row['seconds'] for row in mine]):.0f}",
-            f"{np.median([row['hit_rate'] for row in mine]):.0%}",
-            f"{np.median([symbolic_share(row) for row in mine]):.0%}",
+            f"{np.median([row['sampled'] / row['candidates'] for row in mine]):.1%}",
         )
     console = Console(width=120)
     console.print(table)
