@@ -3,8 +3,8 @@
 python benchmarks/search.py [--problems shelf no_shelf ...] [--seeds 10] [--time 30] [--jobs 1]
     [--options '{"refresh": null}'] [--name search]
 
-The law is reported if it is among the finalists, and so weighed; it wins if it is the first. Noise is
-5 to 10 % of the standard deviation of the target, but for Galileo's and the sine's own. The aims,
+The law is reported if it is among the finalists, and so weighed; it wins if it is the first. Noise
+is 5 to 10 % of the standard deviation of the target, but for Galileo's and the sine's own. The aims,
 fixed before the first run: reported in at least 9 of 10 seeds of every problem, 30 s each; the
 winner in 85 % in all and in at least 6 of 10 of each; on pure noise a constant in 9 of 10.
 
@@ -120,7 +120,7 @@ PROBLEMS = {
     "hill": plain("c0*x**2/(c1 + x**2)", [2.0, 1.5], ["x"], n=30, low=0.1, high=5.0),
     "log_ratio": plain("c0 + c1*log(x/y)", [1.0, 2.0], ["x", "y"], "log"),
     "root": plain("c0*sqrt(p/d)", [3.0], ["p", "d"], "sqrt", n=30, share=0.1),
-    "rydberg": plain("R*(1/n1**2 - 1/n2**2)", [10.97], ["n1", "n2"], n=30, whole=True),
+    "rydberg": plain("R0*(1/n1**2 - 1/n2**2)", [10.97], ["n1", "n2"], n=30, whole=True),
     "hypotenuse": plain("sqrt(x**2 + y**2)", [], ["x", "y"], "sqrt", n=30),
     "powers": plain("c0*x**c1*y**c2", [1.5, 0.7, -1.3], ["x", "y"], "pow"),
     "beam": plain("c0*F*L**3/b", [0.25], ["F", "L", "b"], share=0.1),
