@@ -453,7 +453,7 @@ def _go_down(evaluate, nodes, literals, start, X, y, unit, plan, n_steps, work):
         if better:
             share = (error - new_error) / promised
             _adopt(work, q)
-            now[0, :p] = trial[0, :p]
+            kernels.copy_into(now[0], trial[0], p)
             error, allowed = new_error, new_allowed
             damping *= max(1.0 / 9.0, 1.0 - (2.0 * share - 1.0) ** 3) if share < 1.0 else 1.0 / 9.0
             growth = 2.0
@@ -591,11 +591,11 @@ def _look_around(evaluate, nodes, literals, p, X, y, unit, plan, work):  # type:
         while at > 0 and error < work.errors[at - 1]:
             if at < plan.n_starts:
                 work.errors[at] = work.errors[at - 1]
-                work.starts[at, :p] = work.starts[at - 1, :p]
+                kernels.copy_into(work.starts[at], work.starts[at - 1], p)
             at -= 1
         if at < plan.n_starts:
             work.errors[at] = error
-            work.starts[at, :p] = trial[0, :p]
+            kernels.copy_into(work.starts[at], trial[0], p)
             n_found = min(n_found + 1, plan.n_starts)
     return n_found
 
@@ -631,7 +631,7 @@ def _fit(evaluate, nodes, literals, X, y, unit, plan, work, best):  # type: igno
                     work.errors[start] = np.inf
         if (allowed and not best_allowed) or (error < least and allowed == best_allowed):
             least, best_allowed = error, allowed
-            best[:] = theta
+            kernels.copy_into(best, theta, p)
     return least, best_allowed, n_evaluations
 
 
@@ -720,7 +720,7 @@ def _screen(  # type: ignore[no-untyped-def]
             error, allowed = _settle(
                 evaluate, table, numbers, one, p, X, y, unit, plan.affine_tolerance, work
             )
-            best[:] = one[0, :p]
+            kernels.copy_into(best, one[0], p)
         if not error < np.inf:
             continue
         if not allowed:
@@ -728,7 +728,7 @@ def _screen(  # type: ignore[no-untyped-def]
             continue
         if p:
             rank[law] = _generic_rank(evaluate, table, numbers, best, X, n, unit, plan, work)
-        one[0, :p] = best
+        kernels.copy_into(one[0], best, p)
         every = work.masks[ACTIVE][:n_nodes]
         evaluate(table, numbers, one, X, n, values, adjoint, every, every, False)
         total = 0.0

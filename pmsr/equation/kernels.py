@@ -112,6 +112,28 @@ def find_varying(nodes):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
+def copy_into(row, source, n):  # type: ignore[no-untyped-def]
+    """Copy the first n entries; for slices Numba compiles the text of an error, for seconds."""
+    for i in range(n):
+        row[i] = source[i]
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def integer_power(base, exponent):  # type: ignore[no-untyped-def]
+    """Power of a float by repeated squaring; infinite for zero to a negative one.
+
+    Numba's own raises an error there whatever the error model, and so ends the whole sweep.
+    """
+    value, left = 1.0, abs(exponent)
+    while left != 0:
+        if left & 1:
+            value *= base
+        left >>= 1
+        base *= base
+    return value if exponent >= 0 else 1.0 / value
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
 def _sweep(nodes, literals, theta, X, n_points, table, which):  # type: ignore[no-untyped-def]
     """Compute the rows of the table for which `which` holds, for a block of theta times points."""
     n_block = len(theta) * n_points
@@ -140,7 +162,7 @@ def _sweep(nodes, literals, theta, X, n_points, table, which):  # type: ignore[n
                     row[i] = base[i] * base[i] * base[i]
             else:
                 for i in range(n_block):
-                    row[i] = base[i] ** b
+                    row[i] = integer_power(base[i], b)
         else:
             _apply(code, table[a], table[b], row)
     return _linked
@@ -162,7 +184,7 @@ def _values(nodes, literals, theta, X, values):  # type: ignore[no-untyped-def]
             block = theta[batch : batch + most_theta]
             _sweep(nodes, literals, block, points, n, table, active)
             for k in range(len(block)):
-                values[batch + k, start : start + n] = table[-1, k * n : (k + 1) * n]
+                copy_into(values[batch + k, start:], table[-1, k * n :], n)
     return _linked
 
 
@@ -184,7 +206,7 @@ def _jacobian(nodes, literals, theta, X, values, jacobian):  # type: ignore[no-u
             block = theta[batch : batch + most_theta]
             _sweep(nodes, literals, block, points, n, table, active)
             for k in range(len(block)):
-                values[batch + k, start : start + n] = table[-1, k * n : (k + 1) * n]
+                copy_into(values[batch + k, start:], table[-1, k * n :], n)
             if active[-1]:
                 _backward(nodes, table, adjoint, len(block) * n, active)
                 for node in range(len(nodes)):
@@ -212,7 +234,7 @@ def _slopes(nodes, literals, theta, X, values, jacobian, slopes):  # type: ignor
     jacobian[:], slopes[:] = 0.0, 0.0
     _sweep(nodes, literals, theta, X, n, table, everything)
     for k in range(len(theta)):
-        values[k] = table[-1, k * n : (k + 1) * n]
+        copy_into(values[k], table[-1, k * n :], n)
     if not varying[-1]:
         return _linked
     _backward(nodes, table, adjoint, n_block, varying)
@@ -229,7 +251,7 @@ def _slopes(nodes, literals, theta, X, values, jacobian, slopes):  # type: ignor
                     into[1, k, a, i] += gross[node, k * n + i]
         elif code == POWER:
             for i in range(n_block):
-                gross[a, i] += abs(gross[node, i] * b * table[a, i] ** (b - 1))
+                gross[a, i] += abs(gross[node, i] * b * integer_power(table[a, i], b - 1))
         else:
             part_a[:], part_b[:] = 0.0, 0.0
             _push(code, table[a], table[b], table[node], gross[node], part_a, part_b)
@@ -252,7 +274,7 @@ def _backward(nodes, table, adjoint, n_block, active):  # type: ignore[no-untype
         down = adjoint[node]
         if code == POWER:
             for i in range(n_block):
-                adjoint[a, i] += down[i] * b * table[a, i] ** (b - 1)
+                adjoint[a, i] += down[i] * b * integer_power(table[a, i], b - 1)
         else:
             n_a = n_block if active[a] else 0
             n_b = n_block if active[b] else 0
@@ -468,7 +490,7 @@ def _project(nodes, literals, theta, X, y, affine, values, jacobian):  # type: i
     linked = _jacobian(nodes, literals, theta, X, values, jacobian)
     design = np.empty((1, n_c, len(X)))
     for k in range(n_c):
-        design[0, k] = jacobian[0, affine[k]]
+        copy_into(design[0, k], jacobian[0, affine[k]], len(X))
     best = affine_normal(design, y - values, np.zeros((1, n_c)))[0]
     for k in range(n_c):
         theta[0, affine[k]] = best[0, k] if np.isfinite(best[0, k]) else before[k]
@@ -494,14 +516,14 @@ def _descend(  # type: ignore[no-untyped-def]
     gram, right, exponent = np.empty((p, p)), np.empty(p), np.zeros(p, dtype=np.int64)
     linked = _jacobian(nodes, literals, starts[:1], X, values, jacobian)
     for start in range(n_theta):
-        now[0] = starts[start]
+        copy_into(now[0], starts[start], p)
         if len(affine):
             _project(nodes, literals, now, X, y, affine, values, jacobian)
         _jacobian(nodes, literals, now, X, values, jacobian)
         residual = (y - values[0]) * unit
         jacobian *= unit  # before anything is squared: the data may be of any size
         error = _dot(residual, residual)
-        theta[start] = now[0]
+        copy_into(theta[start], now[0], p)
         errors[start] = np.inf
         if not (np.isfinite(error) and np.isfinite(jacobian.sum())):
             continue
@@ -555,7 +577,7 @@ def _descend(  # type: ignore[no-untyped-def]
                 better = new_error < error and np.isfinite(new_jacobian.sum())
             if better:
                 gain = error - new_error
-                now[0] = trial[0]
+                copy_into(now[0], trial[0], p)
                 residual, error, fresh = new_residual, new_error, True
                 jacobian, new_jacobian = new_jacobian, jacobian
                 damping *= 0.2
@@ -565,7 +587,7 @@ def _descend(  # type: ignore[no-untyped-def]
                 damping *= 5.0
                 if damping > 1e8:
                     break
-        theta[start] = now[0]
+        copy_into(theta[start], now[0], p)
         errors[start] = error
     return linked
 

@@ -271,14 +271,12 @@ _jit = njit(error_model="numpy", nogil=True)
 
 def compile_values() -> Callable[..., Any]:
     """Link the rows' values into one compiled ``apply(code, a, b, out)`` over whole arrays."""
-
-    @_jit
-    def apply(code, a, b, out):  # type: ignore[no-untyped-def]
-        out[:] = np.nan  # a code that is not in the table
-
-    for index, row in enumerate(OPERATORS.values()):
-        apply = _link_value(FIRST_OPERATOR + index, row, apply)
-    return apply
+    lines = ["for i in range(out.size):", "    out[i] = nan  # a code that is not in the table"]
+    branches = {}
+    for code, row in enumerate(OPERATORS.values(), FIRST_OPERATOR):
+        value = f"f{code}(a[i])" if row.arity == 1 else f"f{code}(a[i], b[i])"
+        branches[code] = ["for i in range(out.size):", f"    out[i] = {value}"]
+    return _link("code, a, b, out", branches, lines, [row.value for row in OPERATORS.values()])
 
 
 def compile_derivatives() -> Callable[..., Any]:
@@ -287,60 +285,33 @@ def compile_derivatives() -> Callable[..., Any]:
     It adds to ``g_a`` and ``g_b`` what the adjoint ``g`` of the value ``v`` sends down to the
     arguments ``a`` and ``b``. An argument without parameters is sent an empty adjoint, and skipped.
     """
-
-    @_jit
-    def push(code, a, b, v, g, g_a, g_b):  # type: ignore[no-untyped-def]
-        pass
-
-    for index, row in enumerate(OPERATORS.values()):
-        push = _link_derivative(FIRST_OPERATOR + index, row, push)
-    return push
-
-
-# The links below read twice because Numba compiles a fixed number of arguments.
-
-
-def _link_value(own_code: int, row: Operator, rest: Any) -> Any:
-    value = _jit(row.value)
-
-    @_jit
-    def apply_unary(code, a, b, out):  # type: ignore[no-untyped-def]
-        if code == own_code:
-            for i in range(out.size):
-                out[i] = value(a[i])
+    branches = {}
+    for code, row in enumerate(OPERATORS.values(), FIRST_OPERATOR):
+        branches[code] = ["for i in range(g_a.size):"]
+        if row.arity == 1:
+            branches[code] += [f"    g_a[i] += g[i] * f{code}(a[i], v[i])"]
         else:
-            rest(code, a, b, out)
-
-    @_jit
-    def apply_binary(code, a, b, out):  # type: ignore[no-untyped-def]
-        if code == own_code:
-            for i in range(out.size):
-                out[i] = value(a[i], b[i])
-        else:
-            rest(code, a, b, out)
-
-    return apply_unary if row.arity == 1 else apply_binary
+            branches[code] += [f"    g_a[i] += g[i] * f{code}(a[i], b[i], v[i])[0]"]
+            branches[code] += ["for i in range(g_b.size):"]
+            branches[code] += [f"    g_b[i] += g[i] * f{code}(a[i], b[i], v[i])[1]"]
+    functions = [row.derivative for row in OPERATORS.values()]
+    return _link("code, a, b, v, g, g_a, g_b", branches, ["pass"], functions)
 
 
-def _link_derivative(own_code: int, row: Operator, rest: Any) -> Any:
-    derivative = _jit(row.derivative)
+def _link(
+    arguments: str, branches: dict[int, list[str]], otherwise: list[str], functions: list[Any]
+) -> Any:
+    """Compile one function with a branch for each code, in which f and the code is the row's.
 
-    @_jit
-    def push_unary(code, a, b, v, g, g_a, g_b):  # type: ignore[no-untyped-def]
-        if code == own_code:
-            for i in range(g_a.size):
-                g_a[i] += g[i] * derivative(a[i], v[i])
-        else:
-            rest(code, a, b, v, g, g_a, g_b)
-
-    @_jit
-    def push_binary(code, a, b, v, g, g_a, g_b):  # type: ignore[no-untyped-def]
-        if code == own_code:
-            for i in range(g_a.size):
-                g_a[i] += g[i] * derivative(a[i], b[i], v[i])[0]
-            for i in range(g_b.size):
-                g_b[i] += g[i] * derivative(a[i], b[i], v[i])[1]
-        else:
-            rest(code, a, b, v, g, g_a, g_b)
-
-    return push_unary if row.arity == 1 else push_binary
+    Written as text, because a chain of functions, one for each row, is optimised by LLVM once for
+    each of its links: ten seconds instead of three.
+    """
+    lines = [f"def linked({arguments}):"]
+    for code, branch in branches.items():
+        lines += [f"    if code == {code}:", *(f"        {line}" for line in branch)]
+        lines += ["        return"]
+    lines += [f"    {line}" for line in otherwise]
+    names = {f"f{code}": _jit(one) for code, one in enumerate(functions, FIRST_OPERATOR)}
+    namespace: dict[str, Any] = {**names, "nan": np.nan}
+    exec("\n".join(lines), namespace)
+    return _jit(namespace["linked"])

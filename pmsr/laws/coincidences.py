@@ -323,8 +323,7 @@ def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # ty
                 before[c] = rounding * np.sqrt(before[c]) / length
             else:
                 before[c] = rounding
-        work[:] = table
-        errors[:], used[:] = before, False
+        _begin(work, errors, used, table, before, m)
         ranks[k, 0] = _eliminate(work, errors, used, p, m)
         ranks[k, 1] = ranks[k, 0] + _eliminate(work, errors, used, p + n_shifts, m)
         ranks[k, 2] = ranks[k, 1] + _eliminate(work, errors, used, n_columns, m)
@@ -333,12 +332,20 @@ def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # ty
             if n_lost == 0 or n_lost == n_scales:
                 ranks[k, 3 + j] = ranks[k, 2] - (1 if n_lost else 0)
             else:
-                work[:] = table
-                errors[:], used[:] = before, False
+                _begin(work, errors, used, table, before, m)
                 used[p + n_shifts + j] = True
                 rank = _eliminate(work, errors, used, p, m)
                 rank += _eliminate(work, errors, used, p + n_shifts, m)
                 ranks[k, 3 + j] = rank + _eliminate(work, errors, used, n_columns, m)
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _begin(work, errors, used, table, before, m):  # type: ignore[no-untyped-def]
+    """Fill the first three for `_eliminate`."""
+    for c in range(len(table)):
+        errors[c], used[c] = before[c], False
+        for i in range(m):
+            work[c, i] = table[c, i]
 
 
 @njit(error_model="numpy", nogil=True, cache=True)

@@ -251,8 +251,12 @@ def _combine(  # type: ignore[no-untyped-def]
     for k in range(len(which)):
         one = which[k]
         n, n_numbers = n_nodes[one], n_literals[one]
-        rows[k, :n] = nodes[one, :n]
-        numbers[k, :n_numbers] = literals[one, :n_numbers]
+        # Entry by entry: for slices Numba compiles the text of an error, for seconds.
+        for row in range(n):
+            for column in range(3):
+                rows[k, row, column] = nodes[one, row, column]
+        for number in range(n_numbers):
+            numbers[k, number] = literals[one, number]
         a, b = n - 1, n - 1
         if code == POWER:
             b = power
@@ -269,8 +273,8 @@ def _combine(  # type: ignore[no-untyped-def]
                     second += n
                 rows[k, n + row, 0] = kind
                 rows[k, n + row, 1], rows[k, n + row, 2] = first, second
-            stop = n_numbers + n_more_literals[other]
-            numbers[k, n_numbers:stop] = more_literals[other, : n_more_literals[other]]
+            for number in range(n_more_literals[other]):
+                numbers[k, n_numbers + number] = more_literals[other, number]
             n += n_more_nodes[other]
             b = n - 1
         rows[k, n, 0], rows[k, n, 1], rows[k, n, 2] = code, a, b

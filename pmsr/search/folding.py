@@ -181,7 +181,7 @@ class Room(NamedTuple):
     free: NDArray[np.bool_]
     is_used: NDArray[np.bool_]
     coefficient: NDArray[np.float64]
-    node: NDArray[np.int32]
+    node: NDArray[np.int64]
 
 
 class Table(NamedTuple):
@@ -205,7 +205,7 @@ def new_room(n_rows):  # type: ignore[no-untyped-def]
         np.empty(n_rows, np.bool_),
         np.empty(n_rows, np.bool_),
         np.empty(n_rows),
-        np.empty(n_rows, np.int32),
+        np.empty(n_rows, np.int64),
     )
 
 
@@ -331,7 +331,7 @@ def _fold_batch(  # type: ignore[no-untyped-def]
     table, room = Table(arity, foreign, options), new_room(nodes.shape[1])
     for k in range(len(graphs)):
         n_nodes[k], size[k], refusal[k], key[k] = fold_one(
-            graphs[k], lengths[k], numbers[k], table, room, nodes[k], literals[k]
+            graphs[k], np.int64(lengths[k]), numbers[k], table, room, nodes[k], literals[k]
         )
         n_literals[k] = room.draft[0].n_literals
         n_parameters[k] = room.draft[0].n_parameters
@@ -346,14 +346,16 @@ def fold_one(graph, n_rows, numbers, table, room, nodes, literals):  # type: ign
     literals and parameters are in the first record of ``room.draft``.
     """
     sharing = table.options[1]
-    n_nodes, size = _fold_rows(
-        graph, n_rows, numbers, table, room, sharing == SPLIT, sharing != KEEP, nodes, literals
-    )
-    if n_nodes > 0 and room.draft[0].n_copies > 0:
-        # Copies have parameters of their own, which may absorb more.
+    copy, split = sharing == SPLIT, sharing != KEEP
+    n_nodes, size = n_rows, 0
+    for _ in range(2):
         n_nodes, size = _fold_rows(
-            nodes, n_nodes, literals, table, room, True, False, nodes, literals
+            graph, n_nodes, numbers, table, room, copy, split, nodes, literals
         )
+        if n_nodes == 0 or room.draft[0].n_copies == 0:
+            break
+        # Copies have parameters of their own, which may absorb more.
+        graph, numbers, copy, split = nodes, literals, True, False
     if n_nodes == 0:
         room.draft[0].n_literals, room.draft[0].n_parameters = 0, 0
         trouble = room.draft[0].n_copies

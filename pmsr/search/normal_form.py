@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from pmsr.equation.algebra import LARGEST_EXPONENT
@@ -36,30 +36,30 @@ FINE, TOO_LARGE, NOT_FINITE = range(3)  # what `trouble` can be
 # the sum and for the product in the making.
 _FIELDS = {
     # of a node
-    "kind": "i4",  # code of a leaf or an operator
-    "first": "i4",
-    "count": "i4",
+    "kind": "i8",  # code of a leaf or an operator
+    "first": "i8",
+    "count": "i8",
     "mark": "u8",  # of the content: finds equal nodes
     "look": "u8",  # the same for all parameters: orders terms and factors
-    "uses": "i4",  # entries that refer to it; 0 if the result does not need it
-    "private": "i4",  # the parameter node that it amounts to, or -1
-    "scale": "i4",  # by what it can be multiplied
+    "uses": "i8",  # entries that refer to it; 0 if the result does not need it
+    "private": "i8",  # the parameter node that it amounts to, or -1
+    "scale": "i8",  # by what it can be multiplied
     "sign": "f8",  # what it is multiplied with from now on
     "next_coefficient": "f8",  # what it is in the pool that comes next
-    "next_node": "i4",
-    "row": "i4",  # where it is spelled
+    "next_node": "i8",
+    "row": "i8",  # where it is spelled
     # of an entry
-    "child": "i4",
+    "child": "i8",
     "value": "f8",
     "bits": "u8",  # of the value
     "next_value": "f8",  # from now on; 0 if it goes
     # of all
-    "n_nodes": "i4",
-    "n_entries": "i4",
-    "most_nodes": "i4",
-    "terms": "i4",  # where the sum in the making begins
-    "factors": "i4",  # and the product
-    "trouble": "i4",
+    "n_nodes": "i8",
+    "n_entries": "i8",
+    "most_nodes": "i8",
+    "terms": "i8",  # where the sum in the making begins
+    "factors": "i8",  # and the product
+    "trouble": "i8",
 }
 
 
@@ -80,14 +80,17 @@ Pool = NDArray[np.void]
 
 # Any: what Numba compiles has no annotations; types are inferred from the arrays of the pool.
 def compiled(function: Any) -> Any:
-    """Compile for callers that are compiled too.
+    """Compile for callers that are compiled too, once for all of them.
+
+    Whatever constants they pass: an ordinary function of Numba's is compiled anew for each value of
+    one. For the same reason all integers here have 64 bits.
 
     No two of these functions may call each other: what Numba compiles of a recursion cannot be
     kept on disk, and crashes when it is read back.
     """
-    return njit(error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(
-        function
-    )
+    return register_jitable(
+        error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+    )(function)
 
 
 @compiled
@@ -561,7 +564,7 @@ def read_rows(pool, rows, n_rows, literals, arity, split, needed, coefficient, n
     for row in range(n_rows):
         if not needed[row]:
             continue
-        code, a, b = rows[row]
+        code, a, b = np.int64(rows[row, 0]), np.int64(rows[row, 1]), np.int64(rows[row, 2])
         if code == LITERAL:
             coefficient[row], node[row] = _number(pool, literals[a])
         elif code < LITERAL:

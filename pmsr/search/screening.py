@@ -422,7 +422,9 @@ def _sort_in(  # type: ignore[no-untyped-def]
                     law = following[law]
         if laws[one] < 0:
             laws[one] = n_laws
-            curves[n_laws], ranks[n_laws], steps[n_laws] = curve, rank, step
+            ranks[n_laws], steps[n_laws] = rank, step
+            for i in range(curve.size):
+                curves[n_laws, i] = curve[i]
             slot = _slot(rank, step, len(heads))
             following[n_laws] = heads[slot]
             heads[slot] = n_laws

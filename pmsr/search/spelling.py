@@ -24,20 +24,20 @@ LARGEST_SIZE = 2**30
 # A draft is rows in the making, in no order yet; the first record also has the state of all.
 DRAFT = np.dtype(
     [
-        ("code", "i4"),
-        ("a", "i4"),
-        ("b", "i4"),
-        ("place", "i4"),  # in the finished table, or -1
+        ("code", "i8"),
+        ("a", "i8"),
+        ("b", "i8"),
+        ("place", "i8"),  # in the finished table, or -1
         ("size", "i8"),  # nodes of the tree below
         ("literal", "f8"),  # the numbers that rows refer to
-        ("varies", "i4"),  # with a parameter
-        ("stack", "i4"),  # of a walk: rows,
-        ("stage", "i4"),  # how many of their arguments are done,
-        ("left", "i4"),  # and where the first is
-        ("n_rows", "i4"),
-        ("n_literals", "i4"),
-        ("n_parameters", "i4"),
-        ("n_copies", "i4"),
+        ("varies", "i8"),  # with a parameter
+        ("stack", "i8"),  # of a walk: rows,
+        ("stage", "i8"),  # how many of their arguments are done,
+        ("left", "i8"),  # and where the first is
+        ("n_rows", "i8"),
+        ("n_literals", "i8"),
+        ("n_parameters", "i8"),
+        ("n_copies", "i8"),
     ],
     align=True,
 )
