@@ -113,6 +113,21 @@ def find_varying(nodes):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
+def integer_power(base, exponent):  # type: ignore[no-untyped-def]
+    """Power of a float by repeated squaring; infinite for zero to a negative one.
+
+    Numba's own raises an error there whatever the error model, and so ends the whole sweep.
+    """
+    value, left = 1.0, abs(exponent)
+    while left != 0:
+        if left & 1:
+            value *= base
+        left >>= 1
+        base *= base
+    return value if exponent >= 0 else 1.0 / value
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
 def _sweep(nodes, literals, theta, X, n_points, table, which):  # type: ignore[no-untyped-def]
     """Compute the rows of the table for which `which` holds, for a block of theta times points."""
     n_block = len(theta) * n_points
@@ -141,7 +156,7 @@ def _sweep(nodes, literals, theta, X, n_points, table, which):  # type: ignore[n
                     row[i] = base[i] * base[i] * base[i]
             else:
                 for i in range(n_block):
-                    row[i] = base[i] ** b
+                    row[i] = integer_power(base[i], b)
         else:
             _apply(code, table[a], table[b], row)
     return _linked
@@ -230,7 +245,7 @@ def _slopes(nodes, literals, theta, X, values, jacobian, slopes):  # type: ignor
                     into[1, k, a, i] += gross[node, k * n + i]
         elif code == POWER:
             for i in range(n_block):
-                gross[a, i] += abs(gross[node, i] * b * table[a, i] ** (b - 1))
+                gross[a, i] += abs(gross[node, i] * b * integer_power(table[a, i], b - 1))
         else:
             part_a[:], part_b[:] = 0.0, 0.0
             _push(code, table[a], table[b], table[node], gross[node], part_a, part_b)
@@ -269,7 +284,7 @@ def _backward(nodes, table, adjoint, n_block, active):  # type: ignore[no-untype
         down = adjoint[node]
         if code == POWER:
             for i in range(n_block):
-                adjoint[a, i] += down[i] * b * table[a, i] ** (b - 1)
+                adjoint[a, i] += down[i] * b * integer_power(table[a, i], b - 1)
         else:
             n_a = n_block if active[a] else 0
             n_b = n_block if active[b] else 0

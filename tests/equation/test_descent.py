@@ -7,7 +7,7 @@ import pytest
 from pmsr.data import make_data
 from pmsr.equation.descent import FITTED, FORBIDDEN, NEVER_FINITE, law_keys
 from pmsr.equation.expression import Equation
-from pmsr.equation.program import evaluate
+from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.problem import Problem
 from pmsr.search.screening import Batch, screen
 from pmsr.settings import Settings
@@ -142,3 +142,11 @@ assert least("c0*x") == before
 @pytest.mark.slow
 def test_screening_knows_an_operator_that_a_user_added():
     subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT], check=True)
+
+
+def test_a_law_with_a_pole_at_a_row_is_not_fitted():
+    y = np.exp(np.linspace(0.0, 1.0, 9))
+    program = Program.of([(0, 0, 0), (3, 0, -2), (1, 0, 0), (6, 2, 1)], [], 1)  # c0*x**-2
+    data = make_data(np.linspace(0.0, 1.0, 9)[:, None], y)
+    found = screen(Batch.of([program]), Problem.of(data, Settings()), 0)
+    assert found.outcome[0] != FITTED and found.log_q[0] == -np.inf

@@ -4,7 +4,7 @@ from scipy.optimize import least_squares
 
 from pmsr.equation.expression import Equation
 from pmsr.equation.kernels import affine_normal, run_compiled
-from pmsr.equation.program import evaluate
+from pmsr.equation.program import Program, evaluate, evaluate_jacobian
 
 
 def descended(text, starts, X, y, *, affine=(), n_steps=60):
@@ -84,3 +84,12 @@ def test_the_affine_noise_has_the_conditional_covariance():
     expected = np.linalg.inv(A @ A.T)
     # A sample variance has relative standard error sqrt(2/n) = 0.01.
     np.testing.assert_allclose(np.cov(steps.T), expected, atol=4 * 0.01 * expected.max())
+
+
+def test_zero_to_a_negative_power_is_infinite_and_ends_nothing():
+    # x**-2*c0, as folding and the enumeration write it; the text would become 1/x**2.
+    program = Program.of([(0, 0, 0), (3, 0, -2), (1, 0, 0), (6, 2, 1)], [], 1)
+    X = np.array([[0.0], [0.5], [2.0]])
+    values, jacobian = evaluate_jacobian(program, np.array([[3.0]]), X)
+    np.testing.assert_array_equal(values, [[np.inf, 12.0, 0.75]])
+    np.testing.assert_array_equal(jacobian, [[[np.inf, 4.0, 0.25]]])
