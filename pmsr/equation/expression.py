@@ -13,16 +13,27 @@ import sympy
 
 from pmsr.equation.algebra import (
     TooLarge,
+    apply_operator,
+    check_size,
     extent,
     function_names,
     real_symbol,
     settle,
     tidy,
+    tidy_number,
     without_cot,
 )
-from pmsr.equation.canonical import Census, canonical_key
+from pmsr.equation.canonical import Census, canonical_key, parameter_names
 from pmsr.equation.grammar import nesting, parse, quoted, write
 from pmsr.equation.lowering import lower
+from pmsr.equation.operators import (
+    FIRST_OPERATOR,
+    LITERAL,
+    OPERATORS,
+    PARAMETER,
+    POWER,
+    VARIABLE,
+)
 from pmsr.equation.program import Program
 from pmsr.threads import ONE_AT_A_TIME
 
@@ -149,6 +160,39 @@ class Equation:
             expression = tidy(expression)
         self._set(expression, variables, parameters)
         return self
+
+    @classmethod
+    def from_program(cls, program: Program, variables: Sequence[str]) -> "Equation":
+        """Make the equation of an integer table, in parameters c0, c1, ...
+
+        Raises
+        ------
+        ValueError
+            If it is not a real, finite expression, such as x/(x - x).
+
+        Examples
+        --------
+        >>> Equation.from_program(Equation("b*x", ["x"], ["b"]).program, ["x"])
+        Equation('c0*x', variables=['x'])
+        """
+        names = parameter_names(program.n_parameters, variables)
+        built: list[Any] = []
+        operators = list(OPERATORS)
+        with ONE_AT_A_TIME:
+            for code, a, b in program.nodes.tolist():
+                if code == VARIABLE:
+                    built.append(real_symbol(variables[a]))
+                elif code == PARAMETER:
+                    built.append(real_symbol(names[a]))
+                elif code == LITERAL:
+                    built.append(tidy_number(sympy.Float(program.literals[a])))
+                elif code == POWER:
+                    built.append(check_size(apply_operator("pow", built[a], sympy.Integer(b))))
+                else:
+                    name = operators[code - FIRST_OPERATOR]
+                    arguments = (built[a], built[b])[: OPERATORS[name].arity]
+                    built.append(check_size(apply_operator(name, *arguments)))
+            return cls.from_real(built[-1], variables, names)
 
     def to_canonical(self) -> "Equation":
         """Return the equation of the key, without redundant parameters.

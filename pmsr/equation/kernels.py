@@ -70,6 +70,7 @@ _LINKED_KERNELS = (
     "_values",
     "_jacobian",
     "_slopes",
+    "_slopes_of_many",
     "_moments",
     "_project",
     "_descend",
@@ -259,6 +260,22 @@ def _slopes(nodes, literals, theta, X, values, jacobian, slopes):  # type: ignor
                 gross[a, i] += abs(part_a[i])
                 # Of an operator with one argument, b is that argument and its part is 0.
                 gross[b, i] += abs(part_b[i])
+    return _linked
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _slopes_of_many(nodes, n_nodes, literals, theta, X, values, jacobian, slopes):  # type: ignore[no-untyped-def]
+    """Do what `_slopes` does for padded tables, of laws that have as many parameters."""
+    for law in range(len(n_nodes)):
+        _slopes(
+            nodes[law, : n_nodes[law]],
+            literals[law],
+            theta,
+            X,
+            values[law],
+            jacobian[law],
+            slopes[law],
+        )
     return _linked
 
 

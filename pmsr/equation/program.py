@@ -1,8 +1,9 @@
 """The equation as data: an integer table with its literals, its value, Jacobian and PyTensor Op."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
@@ -129,6 +130,71 @@ class Program:
         return Program.of(nodes, literals, len(rank))
 
 
+class Tables(NamedTuple):
+    """Programs side by side, padded to the size of the largest.
+
+    Parameters
+    ----------
+    nodes
+        As in `Program`, of shape (n, most nodes, 3); rows beyond ``n_nodes`` mean nothing.
+    n_nodes
+        Of each program, of shape (n,).
+    literals
+        Of shape (n, most literals); those beyond ``n_literals`` mean nothing.
+    n_literals, n_parameters
+        Of each program, of shape (n,).
+
+    Examples
+    --------
+    >>> line = Program.of([(PARAMETER, 0, 0), (VARIABLE, 0, 0), (6, 0, 1)], [], 1)   # c0*x0
+    >>> Tables.of([line, line]).program(1).nodes.tolist() == line.nodes.tolist()
+    True
+    """
+
+    nodes: NDArray[np.int32]
+    n_nodes: NDArray[np.integer]
+    literals: Floats
+    n_literals: NDArray[np.integer]
+    n_parameters: NDArray[np.integer]
+
+    @classmethod
+    def of(cls, programs: Sequence[Program]) -> "Tables":
+        """Put programs side by side."""
+        n_nodes = np.array([len(one.nodes) for one in programs], dtype=np.int64)
+        n_literals = np.array([len(one.literals) for one in programs], dtype=np.int64)
+        nodes = np.zeros((len(programs), n_nodes.max(initial=1), 3), dtype=np.int32)
+        literals = np.zeros((len(programs), n_literals.max(initial=1)))
+        for k, one in enumerate(programs):
+            nodes[k, : len(one.nodes)] = one.nodes
+            literals[k, : len(one.literals)] = one.literals
+        n_parameters = np.array([one.n_parameters for one in programs], dtype=np.int64)
+        return cls(nodes, n_nodes, literals, n_literals, n_parameters)
+
+    @property
+    def n_programs(self) -> int:
+        """How many there are; the length of a tuple is that of its fields."""
+        return len(self.n_nodes)
+
+    def program(self, place: int) -> Program:
+        """Return one program."""
+        return Program(
+            self.nodes[place, : self.n_nodes[place]].copy(),
+            self.literals[place, : self.n_literals[place]].copy(),
+            int(self.n_parameters[place]),
+        )
+
+    def take(self, places: Any) -> "Tables":
+        """Return those at some places, or where a mask holds, no wider than they need."""
+        n_nodes, n_literals = self.n_nodes[places], self.n_literals[places]
+        return Tables(
+            np.ascontiguousarray(self.nodes[places, : n_nodes.max(initial=1)]),
+            n_nodes,
+            np.ascontiguousarray(self.literals[places, : n_literals.max(initial=1)]),
+            n_literals,
+            self.n_parameters[places],
+        )
+
+
 def evaluate(program: Program, theta: Floats, X: Floats) -> Floats:
     """Value of the equation for a batch of parameter vectors.
 
@@ -184,6 +250,31 @@ def evaluate_slopes(program: Program, theta: Floats, X: Floats) -> tuple[Floats,
         "_slopes",
         program.nodes,
         program.literals,
+        np.ascontiguousarray(theta),
+        np.ascontiguousarray(X),
+        values,
+        jacobian,
+        slopes,
+    )
+    return values, jacobian, slopes
+
+
+def evaluate_slopes_of_many(
+    tables: Tables, theta: Floats, X: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Do what `evaluate_slopes` does for programs that have as many parameters, at the same theta.
+
+    The results have one more dimension, the first: that of the programs.
+    """
+    n, n_batch, n_points = tables.n_programs, len(theta), len(X)
+    values = np.empty((n, n_batch, n_points))
+    jacobian = np.empty((n, 2, n_batch, theta.shape[1], n_points))
+    slopes = np.empty((n, 2, n_batch, X.shape[1], n_points))
+    run_compiled(
+        "_slopes_of_many",
+        np.ascontiguousarray(tables.nodes, np.int32),
+        np.ascontiguousarray(tables.n_nodes, np.int64),
+        np.ascontiguousarray(tables.literals, np.float64),
         np.ascontiguousarray(theta),
         np.ascontiguousarray(X),
         values,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pmsr.equation.algebra import function_rows, real_symbol, rebuild
 from pmsr.equation.expression import Equation
 from pmsr.equation.lowering import lower
-from pmsr.equation.program import Program, evaluate_slopes
+from pmsr.equation.program import Program, Tables, evaluate_slopes, evaluate_slopes_of_many
 from pmsr.threads import ONE_AT_A_TIME
 
 Floats = NDArray[np.float64]
@@ -36,6 +36,7 @@ LARGEST = 8.0  # generic points and parameters are between 1/8 and 8, even in th
 # A number sets a scale. At a generic point u times smaller than it, sin(u) and u differ by u**2/6,
 # which must stand out from rounding errors of second-order differences.
 COMMON = EPS**-0.25
+TOGETHER = 64  # laws whose derivatives are in memory at a time: they fit into a processor's cache
 
 
 class Coincidences(NamedTuple):
@@ -71,6 +72,9 @@ class Generators:
         Of shape (n, 2 d + 2): coefficients of x_j df/dx_j, of df/dx_j, of f and of 1.
     shifts
         The same for changes of the zero of columns.
+    are_binding
+        Whether the units are known: a law that does not survive a change is then impossible. Where
+        they are guessed, it is less likely.
 
     Examples
     --------
@@ -81,6 +85,7 @@ class Generators:
 
     scales: Floats
     shifts: Floats
+    are_binding: bool = False
 
     @classmethod
     def of_columns(cls, n_columns: int, interval: Sequence[int] = ()) -> "Generators":
@@ -182,9 +187,47 @@ def count_coincidences(
     """
     generators = generators or Generators.of_columns(n_columns)
     ranks = generic_ranks(program, n_columns, signs=signs, generators=generators, rows=rows)
-    by_chi, by_shifts, by_all, without = ranks[0], ranks[1], ranks[2], ranks[3:]
-    n_pure = int(np.count_nonzero(without < by_all))
-    return Coincidences(int(by_all - by_shifts) - n_pure, n_pure, int(by_shifts - by_chi))
+    return Coincidences(*map(int, _counts(ranks)))
+
+
+def count_all_coincidences(
+    tables: Tables,
+    n_columns: int,
+    *,
+    signs: Signs | None = None,
+    generators: Generators | None = None,
+    X: Floats | None = None,
+    theta: Floats | None = None,
+) -> NDArray[np.int64]:
+    """Do what `count_coincidences` does for many laws, in compiled code.
+
+    Parameters
+    ----------
+    tables
+        The laws.
+    n_columns, signs, generators
+        As there.
+    X, theta
+        Rows and best fits, of shape (n, most parameters), where a law is looked at if generic
+        points do not serve; not those whose parameters are not finite.
+
+    Returns
+    -------
+    ndarray
+        Of shape (n, 3): the numbers of shared, pure and zeros.
+    """
+    generators = generators or Generators.of_columns(n_columns)
+    ranks = all_generic_ranks(
+        tables, n_columns, signs=signs, generators=generators, X=X, theta=theta
+    )
+    return np.stack(_counts(ranks), axis=-1)
+
+
+def _counts(ranks: NDArray[np.int64]) -> tuple[Any, Any, Any]:
+    """Count coincidences by kind, in the order of `Coincidences`, from generic ranks."""
+    by_chi, by_shifts, by_all = ranks[..., 0], ranks[..., 1], ranks[..., 2]
+    n_pure = np.count_nonzero(ranks[..., 3:] < by_all[..., None], axis=-1)
+    return by_all - by_shifts - n_pure, n_pure, by_shifts - by_chi
 
 
 def generic_ranks(
@@ -196,27 +239,64 @@ def generic_ranks(
     rows: Rows | None = None,
 ) -> NDArray[np.int64]:
     """Return ranks: of chi, with shifts, with scales too, and that without each of the scales."""
+    X, theta = (None, None) if rows is None else (rows[0], rows[1][None, :])
+    tables = Tables.of([program])
+    return all_generic_ranks(
+        tables, n_columns, generators=generators, signs=signs, X=X, theta=theta
+    )[0]
+
+
+def all_generic_ranks(
+    tables: Tables,
+    n_columns: int,
+    *,
+    generators: Generators,
+    signs: Signs | None = None,
+    X: Floats | None = None,
+    theta: Floats | None = None,
+) -> NDArray[np.int64]:
+    """Return what `generic_ranks` does for many laws, of shape (n, 3 + n_scales).
+
+    All but the laws that need the rows are looked at in compiled code.
+    """
     signs = (1,) * n_columns if signs is None else signs
-    n = program.n_parameters + len(generators.scales) + len(generators.shifts)
-    X, theta = _generic(n_columns, program.n_parameters, n, signs)
-    known: list[NDArray[np.int64]] = []
-    if not (rows is not None and _has_uncommon_numbers(program)):
-        for some in (theta[:N_DRAWS], theta[N_DRAWS:]):
-            known.append(_ranks(program, some, X, generators))
-            if np.count_nonzero(known[-1][:, 0] >= 0) > 1:
-                break
-    if rows is not None and not any(np.any(ranks[:, 0] >= 0) for ranks in known):
-        X, theta = _around(program, *rows)
-        known.append(_ranks(program, theta, X, generators))
-    if not known or not any(np.any(ranks[:, 0] >= 0) for ranks in known):
-        # Nowhere defined, as far as one can see: there is nothing that a unit could change.
-        return np.zeros(3 + len(generators.scales), dtype=np.int64)
-    return np.asarray(np.concatenate(known).max(axis=0))
+    n_generators = len(generators.scales) + len(generators.shifts)
+    ranks = np.full((tables.n_programs, 3 + len(generators.scales)), -1, dtype=np.int64)
+    has_rows = _are_fitted(tables, theta)
+    waiting = ~(has_rows & _have_uncommon_numbers(tables))
+    for draws in (slice(N_DRAWS), slice(N_DRAWS, None)):
+        for p in np.unique(tables.n_parameters[waiting]).tolist():
+            points, draw = _generic(n_columns, p, p + n_generators, signs)
+            which = np.flatnonzero(waiting & (tables.n_parameters == p))
+            for start in range(0, len(which), TOGETHER):
+                some = which[start : start + TOGETHER]
+                found = _ranks(tables.take(some), draw[draws], points, generators)
+                ranks[some] = np.maximum(ranks[some], found.max(axis=1))
+                # Where a law is defined for few parameters, more of them are tried.
+                waiting[some] = np.count_nonzero(found[:, :, 0] >= 0, axis=1) < 2
+    if X is not None and theta is not None:
+        for place in np.flatnonzero(has_rows & (ranks[:, 0] < 0)).tolist():
+            program = tables.program(place)
+            points, draw = _around(program, X, theta[place, : program.n_parameters])
+            ranks[place] = _ranks(tables.take([place]), draw, points, generators).max(axis=(0, 1))
+    # Nowhere defined, as far as one can see: there is nothing that a unit could change.
+    ranks[ranks[:, 0] < 0] = 0
+    return ranks
 
 
-def _has_uncommon_numbers(program: Program) -> bool:
-    sizes = np.abs(program.literals)
-    return bool(np.any((sizes > COMMON) | ((sizes < 1.0 / COMMON) & (sizes > 0.0))))
+def _are_fitted(tables: Tables, theta: Floats | None) -> NDArray[np.bool_]:
+    """Tell which laws have parameters that are numbers."""
+    if theta is None:
+        return np.zeros(tables.n_programs, dtype=np.bool_)
+    is_own = np.arange(theta.shape[1]) < tables.n_parameters[:, None]
+    return np.asarray(np.all(np.isfinite(theta) | ~is_own, axis=1))
+
+
+def _have_uncommon_numbers(tables: Tables) -> NDArray[np.bool_]:
+    sizes = np.abs(tables.literals)
+    uncommon = (sizes > COMMON) | ((sizes < 1.0 / COMMON) & (sizes > 0.0))
+    is_own = np.arange(sizes.shape[1]) < tables.n_literals[:, None]
+    return np.asarray(np.any(uncommon & is_own, axis=1))
 
 
 @lru_cache(maxsize=256)
@@ -241,29 +321,45 @@ def _around(program: Program, X: Floats, theta: Floats) -> Rows:
     points = np.concatenate([chosen, more[inside]])[:n_points]
     # Added and not multiplied: a parameter that was fitted to 0 must not stay there.
     values, chi, _ = evaluate_slopes(program, theta[None, :], points)
-    with np.errstate(all="ignore"):
-        change = np.nanstd(values[0]) / np.sqrt(np.nanmean(chi[0, 0] ** 2, axis=1))
-    size = np.where(np.isfinite(change) & (change > 0.0), change, np.maximum(np.abs(theta), 1.0))
+    defined = np.isfinite(values[0]) & np.all(np.isfinite(chi[0, 0]), axis=0)
+    size = np.maximum(np.abs(theta), 1.0)
+    if np.any(defined):
+        with np.errstate(all="ignore"):
+            lengths = np.sqrt(np.mean(chi[0, 0][:, defined] ** 2, axis=1))
+            change = np.std(values[0, defined]) / lengths
+        size = np.where(np.isfinite(change) & (change > 0.0), change, size)
     steps = np.repeat(0.5 ** np.arange(8.0), 2)[:, None]
     shaken = theta + steps * size * rng.normal(size=(len(steps), len(theta)))
     return points, np.concatenate([shaken, theta[None, :]])
 
 
-def _ranks(program: Program, theta: Floats, X: Floats, generators: Generators) -> NDArray[np.int64]:
-    """Ranks of `generic_ranks` at each theta; -1 where too few points are in the law's domain."""
-    values, chi, slopes = evaluate_slopes(program, theta, X)
-    ranks = np.empty((len(theta), 3 + len(generators.scales)), dtype=np.int64)
-    rank_columns(
+def _ranks(tables: Tables, theta: Floats, X: Floats, generators: Generators) -> NDArray[np.int64]:
+    """Ranks of `generic_ranks` of each law at each theta, of shape (n, n_theta, 3 + n_scales).
+
+    They are -1 where too few points are in the law's domain.
+    """
+    values, chi, slopes = evaluate_slopes_of_many(tables, theta, X)
+    ranks = np.empty((tables.n_programs, len(theta), 3 + len(generators.scales)), dtype=np.int64)
+    _rank_columns_of_many(
         values,
         chi,
         slopes,
         X,
         generators.shifts,
         generators.scales,
-        EPS * len(program.nodes),
+        EPS * tables.n_nodes,
         ranks,
     )
     return ranks
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def _rank_columns_of_many(values, chi, slopes, X, shifts, scales, rounding, ranks):  # type: ignore[no-untyped-def]
+    """Do what `rank_columns` does for many laws, with rounding errors of their own."""
+    for law in range(len(values)):
+        rank_columns(
+            values[law], chi[law], slopes[law], X, shifts, scales, rounding[law], ranks[law]
+        )
 
 
 @njit(error_model="numpy", nogil=True, cache=True)

@@ -29,12 +29,13 @@ from pmsr.equation.operators import (
     POWER,
     table_fingerprint,
 )
-from pmsr.equation.program import Program, evaluate
+from pmsr.equation.program import Program, Tables, evaluate
 from pmsr.laws.coincidences import (
     Coincidences,
     Generators,
     Rows,
     Signs,
+    count_all_coincidences,
     count_coincidences,
 )
 from pmsr.threads import ONE_AT_A_TIME
@@ -95,10 +96,13 @@ class LawCounts:
 
     def log_count(self, n_nodes: float) -> float:
         """Log of the number of distinct laws of a size."""
+        return float(self.log_counts(np.array([n_nodes]))[0])
+
+    def log_counts(self, n_nodes: Floats) -> Floats:
+        """Return the logs of the numbers of distinct laws of many sizes."""
         sizes, logs = self._known
-        if n_nodes > sizes[-1]:
-            return float(logs[-1] + self.growth * (n_nodes - sizes[-1]))
-        return float(np.interp(n_nodes, sizes, logs))
+        beyond = logs[-1] + self.growth * (n_nodes - sizes[-1])
+        return np.where(n_nodes > sizes[-1], beyond, np.interp(n_nodes, sizes, logs))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,11 +172,14 @@ class LawPrior:
     ) -> float:
         """Log prior probability of a law as it is spelled, but for a constant.
 
-        Parameters are those of `pmsr.laws.coincidences.count_coincidences`.
+        Parameters are those of `pmsr.laws.coincidences.count_coincidences`. It is ``-inf`` if the
+        generators are binding and the law does not survive one of them.
         """
         found = count_coincidences(
             law.program, len(law.variables), signs=signs, generators=generators, rows=rows
         )
+        if generators is not None and generators.are_binding:
+            return self.log_p(law.program) if not found.total else -math.inf
         return self.log_p(law.program, found)
 
     def log_p(self, program: Program, coincidences: Coincidences | None = None) -> float:
@@ -183,28 +190,91 @@ class LawPrior:
         self, programs: Sequence[Program], coincidences: Sequence[Coincidences] | None = None
     ) -> Floats:
         """Log prior probabilities of many programs, of shape (n,)."""
-        nodes, literals, starts = join_tables(programs)
-        sizes = np.empty((len(programs), 2))
-        describe_tables(nodes, literals, starts, *_operator_costs(self), sizes)
-        if self.counts is None:
-            log_p = -self.per_node * sizes[:, 0] - sizes[:, 1]
-        else:
-            log_p = -np.array([self.counts.log_count(n) if n else 0.0 for n in sizes[:, 0]])
-            log_p -= sizes[:, 1]
+        log_p = self.describe(Tables.of(programs))
         if coincidences is not None:
             log_p -= np.array([self.coincidence_cost(one) for one in coincidences])
-        return np.asarray(log_p)
+        return log_p
 
-    def coincidence_cost(self, coincidences: Coincidences) -> float:
+    def describe(self, tables: Tables) -> Floats:
+        """Log prior probabilities without regard to coincidences: nodes, operators and numbers."""
+        sizes = np.empty((tables.n_programs, 2))
+        describe_tables(
+            np.ascontiguousarray(tables.nodes, np.int32),
+            np.ascontiguousarray(tables.n_nodes, np.int64),
+            np.ascontiguousarray(tables.literals, np.float64),
+            *_operator_costs(self),
+            sizes,
+        )
+        n_nodes, other = sizes.T
+        if self.counts is None:
+            return np.asarray(-self.per_node * n_nodes - other)
+        return np.asarray(-np.where(n_nodes, self.counts.log_counts(n_nodes), 0.0) - other)
+
+    # Any: a record of numbers of one law, or of arrays with those of many.
+    def coincidence_cost(self, coincidences: Coincidences) -> Any:
         """Cost of the coincidences of one law."""
         pure = self.per_coincidence if self.per_pure_number is None else self.per_pure_number
         tied = coincidences.shared + coincidences.zeros
         return self.per_coincidence * tied + pure * coincidences.pure
 
 
-def uniform(law: Equation, **_: Any) -> float:
-    """Log prior probability of the paper: that of every equation is the same."""
-    return 0.0
+def uniform(law: Equation, **looks: Any) -> float:
+    """Log prior probability of the paper: that of every equation is the same.
+
+    Units that a user gives count nevertheless: ``-inf`` for a law that is impossible.
+    """
+    return -math.inf if _is_impossible(law, **looks) else 0.0
+
+
+def _is_impossible(law: Equation, *, generators: Generators | None = None, **looks: Any) -> bool:
+    if generators is None or not generators.are_binding:
+        return False
+    n_columns = len(law.variables)
+    return count_coincidences(law.program, n_columns, generators=generators, **looks).total > 0
+
+
+def log_priors(
+    prior: LawPrior,
+    tables: Tables,
+    n_columns: int,
+    *,
+    signs: Signs | None = None,
+    generators: Generators | None = None,
+    X: Floats | None = None,
+    theta: Floats | None = None,
+) -> Floats:
+    """Log prior probabilities of many laws as they are spelled, in compiled code.
+
+    Parameters
+    ----------
+    prior
+        What the parts of a law cost.
+    tables
+        The laws, folded.
+    n_columns, signs, generators, X, theta
+        As in `pmsr.laws.coincidences.count_all_coincidences`.
+
+    Returns
+    -------
+    ndarray
+        Of shape (n,): what ``prior`` returns for each.
+
+    Examples
+    --------
+    >>> laws = [Equation(text, ["x"]).program for text in ("c0*sqrt(x)", "c0 + x")]
+    >>> log_priors(LawPrior(per_node=1.0, per_coincidence=2.0), Tables.of(laws), 1)
+    array([-4., -5.])
+    """
+    log_p = prior.describe(tables)
+    is_binding = generators is not None and generators.are_binding
+    if not is_binding and prior.coincidence_cost(Coincidences(1, 1, 1)) == 0.0:
+        return log_p
+    found = count_all_coincidences(
+        tables, n_columns, signs=signs, generators=generators, X=X, theta=theta
+    )
+    if is_binding:
+        return np.where(found.any(axis=1), -math.inf, log_p)
+    return np.asarray(log_p - prior.coincidence_cost(Coincidences(*found.T)))
 
 
 LawPriorOption: TypeAlias = Literal["description", "uniform"] | LawPrior | Callable[..., float]
@@ -230,7 +300,7 @@ def read_law_prior(law_prior: LawPriorOption) -> Callable[..., float]:
             return LawPrior()
         if law_prior == "uniform":
             return uniform
-    elif isinstance(law_prior, LawPrior) or law_prior is uniform:
+    elif isinstance(law_prior, (LawPrior, _Checked)) or law_prior is uniform:
         return law_prior
     elif callable(law_prior):
         return _Checked(law_prior)
@@ -246,7 +316,9 @@ class _Checked:
 
     function: Callable[[Equation], float]
 
-    def __call__(self, law: Equation, **_: Any) -> float:
+    def __call__(self, law: Equation, **looks: Any) -> float:
+        if _is_impossible(law, **looks):
+            return -math.inf
         log_p = self.function(law)
         is_number = isinstance(log_p, (int, float, np.floating)) and not isinstance(log_p, bool)
         if not is_number or math.isnan(log_p) or log_p == math.inf:
@@ -255,6 +327,57 @@ class _Checked:
                 "probability but for a constant, or -inf for a law that is impossible."
             )
         return float(log_p)
+
+
+def find_log_priors(
+    law_prior: LawPriorOption,
+    tables: Tables,
+    variables: Sequence[str],
+    *,
+    signs: Signs | None = None,
+    generators: Generators | None = None,
+    X: Floats | None = None,
+    theta: Floats | None = None,
+) -> Floats:
+    """Log prior probabilities of many laws, whatever prior a user asks for.
+
+    Parameters
+    ----------
+    law_prior
+        As in `read_law_prior`. A user's function is asked law by law, in Python; what cannot be
+        written as an equation, such as a number beyond the range of floats, is impossible.
+    tables
+        The laws, folded.
+    variables
+        Names of the columns of X.
+    signs, generators, X, theta
+        As in `pmsr.laws.coincidences.count_all_coincidences`.
+
+    Examples
+    --------
+    >>> laws = Tables.of([Equation(text, ["x"]).program for text in ("c0*sqrt(x)", "c0 + x")])
+    >>> find_log_priors("uniform", laws, ["x"])
+    array([0., 0.])
+    >>> find_log_priors(lambda law: -2.0 * len(law.parameters), laws, ["x"])
+    array([-2., -2.])
+    """
+    prior = read_law_prior(law_prior)
+    looks: dict[str, Any] = {"signs": signs, "generators": generators, "X": X, "theta": theta}
+    if isinstance(prior, LawPrior):
+        return log_priors(prior, tables, len(variables), **looks)
+    log_p = np.zeros(tables.n_programs)
+    if generators is not None and generators.are_binding:
+        found = count_all_coincidences(tables, len(variables), **looks)
+        log_p[found.any(axis=1)] = -math.inf
+    if prior is not uniform:
+        for place in np.flatnonzero(np.isfinite(log_p)).tolist():
+            try:
+                law = Equation.from_program(tables.program(place), variables)
+            except ValueError:
+                log_p[place] = -math.inf
+            else:
+                log_p[place] = prior(law)
+    return log_p
 
 
 def _check_cost(name: str, cost: Any) -> None:
@@ -281,38 +404,19 @@ def _costs_of_codes(
     return costs, arities
 
 
-def join_tables(
-    programs: Sequence[Program],
-) -> tuple[NDArray[np.int32], Floats, NDArray[np.int64]]:
-    """Lay programs end to end: nodes, literals, and where each begins, of shape (n + 1, 2)."""
-    if len(programs) == 1:
-        nodes, literals = programs[0].nodes, programs[0].literals
-        return nodes, literals, np.array([[0, 0], [len(nodes), len(literals)]])
-    starts = np.zeros((len(programs) + 1, 2), dtype=np.int64)
-    if not programs:
-        return np.empty((0, 3), dtype=np.int32), np.empty(0), starts
-    starts[1:] = np.cumsum([(len(p.nodes), len(p.literals)) for p in programs], axis=0)
-    return (
-        np.concatenate([p.nodes for p in programs]),
-        np.concatenate([p.literals for p in programs]),
-        starts,
-    )
-
-
 @njit(error_model="numpy", nogil=True, cache=True)
-def describe_tables(nodes, literals, starts, costs, arities, sizes):  # type: ignore[no-untyped-def]
+def describe_tables(nodes, n_nodes, literals, costs, arities, sizes):  # type: ignore[no-untyped-def]
     """Fill sizes, of shape (n, 2): nodes that cost what nodes do, and the sum of other costs.
 
     What several nodes of a table refer to is written several times in the tree.
     """
+    plain, other = np.empty(nodes.shape[1]), np.empty(nodes.shape[1])
     for one in range(len(sizes)):
-        begin, end = starts[one, 0], starts[one + 1, 0]
-        plain, other = np.empty(end - begin), np.empty(end - begin)
-        for node in range(end - begin):
-            code, a, b = nodes[begin + node]
+        for node in range(n_nodes[one]):
+            code, a, b = nodes[one, node]
             plain[node], other[node] = 1.0, 0.0
             if code == LITERAL:
-                more, other[node] = number_cost(literals[starts[one, 1] + a])
+                more, other[node] = number_cost(literals[one, a])
                 plain[node] += more
             elif code >= POWER:
                 if not np.isnan(costs[code]):
@@ -325,7 +429,8 @@ def describe_tables(nodes, literals, starts, costs, arities, sizes):  # type: ig
                 elif arities[code] == 2:
                     plain[node] += plain[b]
                     other[node] += other[b]
-        sizes[one, 0], sizes[one, 1] = plain[-1], other[-1]
+        last = n_nodes[one] - 1
+        sizes[one, 0], sizes[one, 1] = plain[last], other[last]
 
 
 @njit(error_model="numpy", nogil=True, cache=True)

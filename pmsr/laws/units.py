@@ -78,7 +78,7 @@ class Units:
         n = len(self.changes)
         rows[:n, :d], rows[:n, 2 * d] = self.changes[:, :d], -self.changes[:, d]
         rows[n:, d : 2 * d], rows[n:, 2 * d + 1] = self.zeros[:, :d], -self.zeros[:, d]
-        return Generators(rows, np.empty((0, 2 * d + 2)))
+        return Generators(rows, np.empty((0, 2 * d + 2)), are_binding=True)
 
 
 def read_units(units: Mapping[str, str], columns: Sequence[str], target: str) -> Units:

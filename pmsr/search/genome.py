@@ -3,21 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import sympy
 from numpy.typing import NDArray
 
 from pmsr.equation.algebra import (
     LARGEST_EXPONENT,
     TooLarge,
-    apply_operator,
-    check_size,
-    real_symbol,
-    tidy_number,
 )
-from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import MAX_LENGTH, Equation
 from pmsr.equation.operators import (
     FIRST_OPERATOR,
@@ -29,7 +22,6 @@ from pmsr.equation.operators import (
     operator_code,
 )
 from pmsr.equation.program import Program
-from pmsr.threads import ONE_AT_A_TIME
 
 Rows = NDArray[np.int32]
 
@@ -198,33 +190,12 @@ class Genome:
         >>> Genome(np.array([[0, 0, 0], [1, 0, 0], [6, 0, 1]], dtype=np.int32)).equation(["x"])
         Equation('c0*x', variables=['x'])
         """
-        rows = self.normal_rows
-        n_parameters = sum(row[0] == PARAMETER for row in rows)
-        names = list(parameter_names(n_parameters, variables))
-        with ONE_AT_A_TIME:
-            return Equation.from_real(self._build(rows, variables, names), variables, names)
-
-    def _build(
-        self, rows: Sequence[tuple[int, int, int]], variables: Sequence[str], names: Sequence[str]
-    ) -> Any:
-        """Build the SymPy expression of normal rows, with these names for the parameters."""
+        rows, n_parameters = [], 0
+        for code, a, b in self.normal_rows:
+            rows.append((code, n_parameters if code == PARAMETER else a, b))
+            n_parameters += code == PARAMETER
         _check_extent(rows, self.literals)
-        built: list[Any] = []
-        operators, unnamed = list(OPERATORS), iter(names)
-        for code, a, b in rows:
-            if code == VARIABLE:
-                built.append(real_symbol(variables[a]))
-            elif code == PARAMETER:
-                built.append(real_symbol(next(unnamed)))
-            elif code == LITERAL:
-                built.append(_number(self.literals[a]))
-            elif code == POWER:
-                built.append(check_size(apply_operator("pow", built[a], sympy.Integer(b))))
-            else:
-                arguments = (a, b)[: _arity(code)]
-                name = operators[code - FIRST_OPERATOR]
-                built.append(check_size(apply_operator(name, *(built[k] for k in arguments))))
-        return built[-1]
+        return Equation.from_program(Program.of(rows, list(self.literals), n_parameters), variables)
 
 
 def _check_extent(rows: Sequence[tuple[int, int, int]], literals: Sequence[float]) -> None:
@@ -653,10 +624,6 @@ def _random_operator(
 
 def _choose(places: Sequence[int], rng: np.random.Generator) -> int:
     return places[int(rng.integers(len(places)))]
-
-
-def _number(value: float) -> Any:
-    return tidy_number(sympy.Float(value))
 
 
 def _arity(code: int) -> int:

@@ -342,3 +342,20 @@ def test_an_equation_is_read_back_from_its_text_and_its_key(text):
 def test_an_equation_whose_own_text_could_not_be_read_is_refused(text, message):
     with pytest.raises(ValueError, match=message):
         Equation(text, ["x", "y"])
+
+
+@pytest.mark.parametrize("text", ["c0*sqrt(x)", "x**-3/(c0 + c1*y)", "3*x/2 + sin(c0*y)", "c0"])
+def test_an_equation_is_made_of_its_program(text):
+    law = Equation(text, ["x", "y"])
+    again = Equation.from_program(law.program, ["x", "y"])
+    assert again.key == law.key
+    assert again.parameters == law.parameters
+
+
+def test_a_program_that_is_no_number_makes_no_equation():
+    from pmsr.equation.operators import VARIABLE, operator_code
+    from pmsr.equation.program import Program
+
+    rows = [(VARIABLE, 0, 0), (operator_code("-"), 0, 0), (operator_code("/"), 0, 1)]
+    with pytest.raises(ValueError):
+        Equation.from_program(Program.of(rows, [], 0), ["x"])

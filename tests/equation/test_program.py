@@ -17,8 +17,11 @@ from pmsr.equation.program import (
     EvaluateProgram,
     Program,
     ProgramJacobian,
+    Tables,
     evaluate,
     evaluate_jacobian,
+    evaluate_slopes,
+    evaluate_slopes_of_many,
     parameter_free_values,
 )
 
@@ -235,3 +238,18 @@ def test_nuts_runs_on_a_users_own_model_with_the_op():
 
 def test_codes_in_the_docstring_are_those_of_the_table():
     assert operator_code("*") == 6
+
+
+def test_tables_give_back_programs_and_their_derivatives():
+    programs = [Equation(text, ["x"]).program for text in ("c0*x + 3", "x**c0", "sin(c0/x)")]
+    tables = Tables.of(programs)
+    theta, X = np.array([[1.5], [-0.5]]), np.array([[1.0], [2.0], [3.0]])
+    values, chi, slopes = evaluate_slopes_of_many(tables, theta, X)
+    for k, program in enumerate(programs):
+        again = tables.take([2, k]).program(1)
+        assert again.nodes.tolist() == program.nodes.tolist()
+        assert again.literals.tolist() == program.literals.tolist()
+        assert again.n_parameters == program.n_parameters
+        alone = evaluate_slopes(program, theta, X)
+        for found, wanted in zip((values[k], chi[k], slopes[k]), alone, strict=True):
+            np.testing.assert_array_equal(found, wanted)

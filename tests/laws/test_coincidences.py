@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from pmsr.equation.expression import Equation
-from pmsr.equation.program import evaluate, evaluate_slopes
+from pmsr.equation.program import Tables, evaluate, evaluate_slopes
 from pmsr.laws.coincidences import (
     Coincidences,
     Generators,
     column_signs,
+    count_all_coincidences,
     count_coincidences,
     describe_coincidences,
     interval_columns,
@@ -238,3 +239,16 @@ def test_counting_is_fast_enough_for_every_candidate():
 def test_an_added_operator_is_counted_like_the_others(with_softplus):
     assert counted("c0*softplus(x)", "x") == Coincidences(0, 1)
     assert counted("c0*softplus(c1*x)", "x") == Coincidences()
+
+
+def test_a_law_that_is_undefined_at_its_rows_too_has_no_coincidence_and_warns_of_nothing():
+    law = Equation("c0*log(-1000000 - x)", ["x"]).program
+    found = count_coincidences(law, 1, rows=(np.linspace(1.0, 9.0, 20)[:, None], np.array([2.0])))
+    assert found == Coincidences()
+
+
+def test_many_laws_have_the_ranks_that_each_has_alone():
+    laws = [Equation(text, ["x"]).program for text, columns, *_ in LAWS if columns == "x"]
+    found = count_all_coincidences(Tables.of(laws), 1)
+    assert found.tolist() == [list(count_coincidences(law, 1)) for law in laws]
+    assert count_all_coincidences(Tables.of([]), 1).shape == (0, 3)
