@@ -75,6 +75,15 @@ class Evolution:
         When, by ``time.monotonic``, all that belongs to the search must have come to its end.
     weighed
         Fit and particles of the finalists, by key: what their posteriors are made of.
+    n_folded, n_screened, n_sampled
+        Graphs folded, laws screened by the closed form, and laws weighed by sampling.
+    n_enumerated, level
+        All so many laws of up to so many nodes were screened; 0 if none was enumerated.
+    log_rest
+        Log of the sum of exp(log q + log P) over all laws that were screened and are not among the
+        finalists, by the linear log q.
+    is_settled
+        Whether the best score had ceased to rise when time ended.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -88,10 +97,17 @@ class Evolution:
     n_failed: int = 0
     limit: float = np.inf
     weighed: Mapping[str, Weighed] = field(default_factory=dict)
+    n_folded: int = 0
+    n_screened: int = 0
+    n_sampled: int = 0
+    n_enumerated: int = 0
+    level: int = 0
+    log_rest: float = -np.inf
+    is_settled: bool = True
 
     @property
     def winner(self) -> Equation:
-        """The simplest finalist whose evidence is close to the best one's, or the least error."""
+        """The best of the finalists."""
         return self.finalists[ENGINES[self.fitness].winner(self.finalists)][0]
 
 
