@@ -15,13 +15,21 @@ from pmsr.equation.expression import Equation
 from pmsr.evidence.prediction import check_level
 from pmsr.evidence.problem import Problem
 from pmsr.files import BROKEN, as_list, as_seed, as_text
+from pmsr.laws.coincidences import interval_columns
 from pmsr.limits import time_limit
 from pmsr.result.doubts import warn
 from pmsr.result.fitted import FittedEquation, Kind
 from pmsr.result.result import Result, decode_result, from_evolution
-from pmsr.result.storage import damaged, read_folder
+from pmsr.result.storage import (
+    damaged,
+    read_folder,
+    read_prior,
+    read_search,
+    record_prior,
+    record_search,
+)
 from pmsr.search.evolution import run_evolution
-from pmsr.settings import QUICK, Search, Settings, check_settings
+from pmsr.settings import ADDED, ADDED_TO_SEARCH, QUICK, Search, Settings, check_settings
 
 # The options of Search and Settings that are parameters of the estimator itself.
 _SEARCH = (
@@ -33,6 +41,8 @@ _SEARCH = (
     "max_complexity",
     "max_parameters",
     "fitness",
+    "law_prior",
+    "interval",
 )
 _SETTINGS = ("gamma", "noise")
 
@@ -65,10 +75,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         ``"ohagan"``, which needs ``max_parameters``.
     noise
         Distribution of the noise: ``"gaussian"``.
-    model_selection
-        Which equation predicts: ``"parsimonious"``, the simplest whose evidence is close to the
-        best one's, or ``"best"``. A conventional search has the one with the least error. See
-        also `select`.
+    law_prior
+        How probable laws are before any data are seen: ``"description"``, the shorter and the less
+        dependent on units the more probable; ``"uniform"``, all alike, as in the paper; a
+        :class:`pmsr.laws.prior.LawPrior` with costs of your own; or a function of an equation that
+        returns the log of its probability, but for a constant.
+    interval
+        Names of columns whose zero is arbitrary, such as a date or degrees Celsius: laws that
+        depend on it are less probable.
     guesses
         Equations to start from, as text with the names of the columns: ``["c0*sqrt(H)"]``.
     settings
@@ -138,7 +152,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         fitness: str = "evidence",
         gamma: float | str = "paper",
         noise: str = "gaussian",
-        model_selection: str = "parsimonious",
+        law_prior: str | Callable[..., float] = "description",
+        interval: Sequence[str] = (),
         guesses: Sequence[str] = (),
         settings: Settings | None = None,
         search: Search | None = None,
@@ -158,7 +173,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.fitness = fitness
         self.gamma = gamma
         self.noise = noise
-        self.model_selection = model_selection
+        self.law_prior = law_prior
+        self.interval = interval
         self.guesses = guesses
         self.settings = settings
         self.search = search
@@ -189,7 +205,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         ResultWarning
             For each of the reasons to doubt the result.
         """
-        self._check_selection()
         self._search()
         return self._fit(self._validate(X, y))
 
@@ -200,12 +215,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         """
         self.n_features_in_ = len(data.names)
         self.feature_names_in_ = np.array(data.names, dtype=object)
-        self._check_selection()
         return self._fit(data)
 
     def _fit(self, data: Data) -> "BayesianSymbolicRegressor":
         search, settings = self._search(), self._settings()
         problem = Problem.of(data, settings, search.max_parameters)
+        interval_columns(data.names, search.interval)
         if isinstance(self.guesses, str):
             raise ValueError(f"guesses must be a list of equations, got {self.guesses!r}.")
         seeds = [
@@ -232,7 +247,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             search=search,
             settings=settings,
             random_seed=random_seed,
-            parsimonious=self.model_selection == "parsimonious",
         )
         with time_limit(found.limit):
             warn(self.warnings_)
@@ -265,12 +279,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             pd.Series(target, name=_name_of(y)),
             names=None if names is None else [str(name) for name in names],
         )
-
-    def _check_selection(self) -> None:
-        if self.model_selection not in ("parsimonious", "best"):
-            raise ValueError(
-                f"Unknown model_selection {self.model_selection!r}. Available: parsimonious, best."
-            )
 
     def _search(self) -> Search:
         chosen = {name: getattr(self, name) for name in _SEARCH}
@@ -494,7 +502,6 @@ def load(path: str | Path) -> BayesianSymbolicRegressor:
         about = header.get("estimator") or {"parameters": {}, "named": True}
         estimator = BayesianSymbolicRegressor(**parameters_from_json(about["parameters"]))
         # What `fit` would refuse is refused now.
-        estimator._check_selection()
         search = estimator._search()
         Problem.of(result.data, estimator._settings(), search.max_parameters)
         named = about["named"]
@@ -519,9 +526,12 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the estimator's parameters as JSON knows them."""
     state = parameters["random_state"]
     whole = isinstance(state, int | np.integer) and not isinstance(state, bool)
+    settings, search = parameters["settings"], parameters["search"]
     options = {
-        name: None if parameters[name] is None else asdict(parameters[name])
-        for name in ("settings", "search")
+        "settings": None if settings is None else asdict(settings),
+        "search": None if search is None else record_search(search),
+        "law_prior": record_prior(parameters["law_prior"]),
+        "interval": list(map(str, parameters["interval"])),
     }
     return {
         **{name: _plain(value) for name, value in parameters.items()},
@@ -537,11 +547,16 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the estimator's parameters, of the types that its signature names."""
-    parameters = dict(parameters)
-    for name, kind in (("settings", Settings), ("search", Search)):
-        if parameters.get(name) is not None:
-            parameters[name] = kind(**parameters[name])
-    for name in ("operators", "guesses", "callbacks"):
+    # A comparison has none, an earlier version not all, and one that is gone.
+    parameters = {**ADDED_TO_SEARCH, **parameters} if parameters else {}
+    parameters.pop("model_selection", None)
+    if parameters.get("settings") is not None:
+        parameters["settings"] = Settings(**{**ADDED, **parameters["settings"]})
+    if parameters.get("search") is not None:
+        parameters["search"] = read_search(parameters["search"])
+    if parameters:
+        parameters["law_prior"] = read_prior(parameters["law_prior"])
+    for name in ("operators", "guesses", "callbacks", "interval"):
         if name in parameters:
             parameters[name] = tuple(map(as_text, as_list(parameters[name])))
     if parameters.get("random_state") is not None:

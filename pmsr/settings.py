@@ -1,7 +1,7 @@
 """Frozen options of the evidence, checked once when they are made."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Literal, TypeAlias, TypeGuard
@@ -341,6 +341,11 @@ def check_settings(settings: object, default: Settings) -> Settings:
 ADDED = {"parameter_prior": "flat"}
 """Options that are younger than saved files, with the value that says what was done before."""
 
+ADDED_TO_SEARCH = {"law_prior": "uniform", "interval": ()}
+"""The same for options of a search."""
+
+LAW_PRIORS = ("description", "uniform")
+
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
 """Settings for the few equations that are ranked and shown: more draws, four repetitions."""
 
@@ -395,6 +400,14 @@ class Search:
     n_enumerated
         Before evolution, all laws are screened level by level, smallest first, as long as they are
         no more than this; 0 for none. Only where laws are screened.
+    law_prior
+        How probable laws are before any data are seen: ``"description"``, the shorter and the less
+        dependent on units the more probable; ``"uniform"``, all alike, as in the paper; a
+        :class:`pmsr.laws.prior.LawPrior` with costs of your own; or a function of an equation that
+        returns the log of its probability, but for a constant.
+    interval
+        Names of columns whose zero is arbitrary, such as a date or degrees Celsius: laws that
+        depend on it are less probable.
 
     Examples
     --------
@@ -423,6 +436,8 @@ class Search:
     evidence: Literal["screened", "smc"] = "screened"
     n_islands: int = 4
     n_enumerated: int = 10_000
+    law_prior: Literal["description", "uniform"] | Callable[..., float] = "description"
+    interval: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # Users may hand over anything: the types above are a promise, not a fact.
@@ -434,6 +449,23 @@ class Search:
                 f'operators must be a sequence of names, got {operators!r}. Use ("+", "*", "sqrt").'
             )
         object.__setattr__(self, "operators", names)
+        law_prior: object = self.law_prior
+        if law_prior not in LAW_PRIORS if isinstance(law_prior, str) else not callable(law_prior):
+            raise ValueError(
+                'law_prior must be "description", "uniform", a LawPrior or a function of an '
+                f"equation, got {_shortened(law_prior)}."
+            )
+        interval: object = self.interval
+        if isinstance(interval, str) or not isinstance(interval, Iterable):
+            example = interval if isinstance(interval, str) else "t"
+            raise ValueError(
+                f"interval must be a sequence of names, got {_shortened(interval)}. "
+                f"Use [{example!r}]."
+            )
+        columns = tuple(interval)
+        if not all(isinstance(name, str) for name in columns):
+            raise ValueError(f"interval must hold names of columns, got {_shortened(columns)}.")
+        object.__setattr__(self, "interval", columns)
         _check_choice("fitness", self.fitness, ("evidence", "rmse"))
         _check_choice("evidence", self.evidence, ("screened", "smc"))
         size: object = self.population_size

@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import pmsr
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.estimator import BayesianSymbolicRegressor, load
+from pmsr.laws.prior import LawPrior
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
 from pmsr.result.storage import HEADER
@@ -195,14 +196,24 @@ def test_the_conventional_search_is_ranked_by_error():
 
 
 @quiet
-def test_the_best_is_the_parsimonious_one_or_the_maximum():
-    best = make(model_selection="best", **OPTIONS).fit(*SHELF)
-    assert best.result_.chosen == 0
-    simple = make(**OPTIONS).fit(*SHELF)
-    assert simple.best_.equation.complexity <= best.best_.equation.complexity
+def test_the_best_has_the_highest_score_under_the_prior_that_is_asked_for():
+    for law_prior in ("uniform", LawPrior(per_node=2.0)):
+        regressor = make(law_prior=law_prior, **OPTIONS).fit(*SHELF)
+        table = regressor.equations_
+        best = table.iloc[regressor.result_.chosen]
+        assert best["score"] == table["score"].max()
+        assert (table["log_prior"] == 0.0).all() == (law_prior == "uniform")
+        assert regressor.result_.law_prior is law_prior
 
 
-@quiet
+def test_columns_on_an_interval_scale_are_named_and_checked():
+    with pytest.raises(ValueError, match=r"interval names 't', which is not a column. Columns: H"):
+        make(interval=["t"], **OPTIONS).fit(*SHELF)
+    plain, shifted = (make(interval=i, **OPTIONS).fit(*SHELF) for i in ((), ["H"]))
+    costs = [one.equations_.set_index("equation")["log_prior"] for one in (plain, shifted)]
+    assert costs[1]["c0*sqrt(H)"] == costs[0]["c0*sqrt(H)"] - 2.0
+
+
 def test_gamma_of_ohagan_is_one_number_for_all():
     regressor = make(gamma="ohagan", max_parameters=2).fit(*SHELF)
     assert {one.evidence.gamma for one in regressor.result_.equations} == {4 / 5}
@@ -455,7 +466,8 @@ def test_bad_data_are_refused_with_the_place(arguments, message):
         ({"fitness": "mse"}, r"Unknown fitness 'mse'\. Available: evidence, rmse"),
         ({"gamma": 2}, r"gamma must be in \(0, 1\), got 2"),
         ({"noise": "cauchy"}, "Unknown noise 'cauchy'"),
-        ({"model_selection": "aic"}, r"Unknown model_selection 'aic'\. Available: parsimonious"),
+        ({"law_prior": "aic"}, r'law_prior must be "description", "uniform".*got .aic'),
+        ({"interval": "t"}, r"interval must be a sequence of names, got 't'. Use \['t'\]"),
         ({"guesses": "c0*H"}, "guesses must be a list of equations, got 'c0"),
         ({"guesses": ["c0*Q"]}, "Unknown name 'Q'"),
         ({"guesses": ["sqrt(H)"]}, "needs the operator 'sqrt', which is not among"),

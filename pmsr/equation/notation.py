@@ -197,3 +197,18 @@ def python_source(equation: Equation, theta: NDArray[Any], target: str) -> str:
     lines.append(f"return {body}")
     head = f"import numpy\n\n\ndef {function}({', '.join(variables)}):\n"
     return head + "".join(f"    {line}\n" for line in lines)
+
+
+def percent(probability: float) -> str:
+    """Write a probability, everywhere alike; a dash for one that is not known.
+
+    Examples
+    --------
+    >>> percent(0.0483), percent(2e-5), percent(0.9997), percent(1.0), percent(float("nan"))
+    ('4.8%', '< 0.1%', '> 99.9%', '100.0%', '–')
+    """
+    if math.isnan(probability):
+        return "–"
+    if 0.0 < probability < 0.001:
+        return "< 0.1%"
+    return "> 99.9%" if 0.9995 <= probability < 1.0 else f"{probability:.1%}"

@@ -29,8 +29,9 @@ _ENGINE_NOTE = (
     "paper's search."
 )
 WINNER_NOTE = (
-    "The winner of a search is the simplest equation within 1.5 nats of the best: among the "
-    "thousands of equations that a search sees, some are ahead by chance."
+    "The winner of a search is the equation with the largest log q: as in the paper, all equations "
+    "are equally probable beforehand. Among the thousands that a search sees, some are ahead by "
+    "chance; the default of pmsr, a prior over laws, is not used here."
 )
 
 

@@ -188,9 +188,9 @@ def make_claims(
             "Occasionally numerically approximate equations are favoured over the law by the "
             "Bayes factor; it remains the user's task to tell.",
             f"Some equation has a larger log q than the law in {count(beaten, 2 * n)} searches, by "
-            f"at most {margin:.2f} nats. The winner, the simplest equation within 1.5 nats of the "
-            f"best, is the law in {count(won, n)} repetitions of {OURS} and in "
-            f"{count(won_theirs, n)} of {THEIRS}.",
+            f"at most {margin:.2f} nats. The winner, which has the largest log q, is "
+            f"the law in {count(won, n)} repetitions of {OURS} and in {count(won_theirs, n)} of "
+            f"{THEIRS}.",
             "better if the law is the winner of all searches nevertheless; reproduced if some "
             "equation has a larger log q.",
             judge(beaten > 0, won == n and won_theirs == n),

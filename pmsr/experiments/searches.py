@@ -15,7 +15,7 @@ from pmsr.evidence.evidence import fit_rmse, seed_for
 from pmsr.evidence.problem import Problem
 from pmsr.experiments.datasets import Source, read_source
 from pmsr.experiments.laws import extends_law, is_law, is_special_case, rmse_of
-from pmsr.experiments.paper_settings import QUICK
+from pmsr.experiments.paper_settings import QUICK, SEARCH
 from pmsr.experiments.work import Record, Task
 from pmsr.search.evolution import Evolution, run_evolution
 from pmsr.settings import Search, Settings
@@ -68,7 +68,7 @@ def search_task(
 def search_one(task: Task) -> Record:
     """Search once; the winner, the finalists, the last population, and every generation."""
     data = make_data(*read_source(task["source"]))
-    search = Search(**task["search"])
+    search = Search(**SEARCH, **task["search"])
     clock, cpu = time.monotonic(), time.process_time()
     found = run_evolution(
         data, search=search, settings=SETTINGS[search.fitness], random_seed=task["seed"], n_jobs=1

@@ -33,7 +33,7 @@ _CORNERS = (
 def plot_front(
     table: pd.DataFrame,
     *,
-    measure: Literal["log_q", "rmse"] = "log_q",
+    measure: Literal["score", "log_q", "rmse"] = "log_q",
     winner: str | None = None,
     n_labels: int = 5,
     ax: Axes | None = None,
@@ -43,10 +43,11 @@ def plot_front(
     Parameters
     ----------
     table
-        With the columns ``equation``, ``complexity`` and ``log_q``, ``log_q_se`` or ``rmse``, as
+        With the columns ``equation``, ``complexity`` and the measure's, and ``log_q_se``, as
         :func:`pmsr.compare` returns it. Failed equations are left out.
     measure
-        What to draw: log q, larger is better, or the root mean squared error.
+        What to draw: the score, log q + log prior, or log q, larger is better; or the root mean
+        squared error.
     winner
         Name of the equation to point out.
     n_labels
@@ -70,14 +71,19 @@ def plot_front(
     [-19.8, -13.1]
     >>> plt.close(ax.figure)
     """
-    if measure not in ("log_q", "rmse"):
-        raise ValueError(f"Unknown measure {measure!r}. Available: log_q, rmse.")
+    labels = {
+        "score": "score: log q + log prior (larger is better)",
+        "log_q": "log q (larger is better)",
+        "rmse": "RMSE of the best fit",
+    }
+    if measure not in labels:
+        raise ValueError(f"Unknown measure {measure!r}. Available: {', '.join(labels)}.")
     shown = table[np.isfinite(table[measure].astype(float))]
     if "failure" in shown:
         shown = shown[shown["failure"].isna()]
     if shown.empty:
         raise ValueError(f"No equation of the table has a finite {measure}: nothing to draw.")
-    sign = 1.0 if measure == "log_q" else -1.0
+    sign = -1.0 if measure == "rmse" else 1.0
     size = shown["complexity"].to_numpy(dtype=np.float64)
     value = shown[measure].to_numpy(dtype=np.float64)
     front = pareto_front((sign * value).tolist(), size.tolist())
@@ -86,7 +92,7 @@ def plot_front(
     end = size.max() + 0.5
     ax.plot(size[front], value[front], drawstyle="steps-post", color=LINE, label="Pareto front")
     ax.plot([size[front[-1]], end], value[[front[-1]] * 2], color=LINE, label="_more")
-    if measure == "log_q":
+    if measure != "rmse":
         error = shown["log_q_se"].to_numpy(dtype=np.float64)
         ax.errorbar(size, value, error, fmt="none", ecolor=FAINT, elinewidth=1.0, capsize=2.0)
     others = [k for k in range(len(size)) if k not in front]
@@ -107,7 +113,7 @@ def plot_front(
         )
     ax.set(
         xlabel="complexity (nodes of the graph)",
-        ylabel="log q (larger is better)" if measure == "log_q" else "RMSE of the best fit",
+        ylabel=labels[measure],
         xlim=(size.min() - 0.5, end),
     )
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -17,7 +17,7 @@ from pmsr.data import Data
 from pmsr.equation.expression import Equation
 from pmsr.equation.grammar import without_quotes
 from pmsr.equation.mathml import name_to_mathml, to_mathml
-from pmsr.equation.notation import plus_minus, typeset
+from pmsr.equation.notation import percent, plus_minus, typeset
 from pmsr.evidence.diagnostics import normality, summarise_parameters
 from pmsr.files import write_file
 from pmsr.plots import (
@@ -106,6 +106,7 @@ def render_report(content: ReportContent) -> str:
         title=content.title or f"The law behind {content.data.target}",
         content=content,
         has_evidence=_has_evidence(content.table),
+        prior=_describe_prior(content.table),
         data_rows=_data_rows(content.data),
         winner=_describe_winner(content),
         parameters=_parameter_rows(parameters),
@@ -122,6 +123,13 @@ def render_report(content: ReportContent) -> str:
 
 def _has_evidence(table: pd.DataFrame) -> bool:
     return bool(np.isfinite(table["log_q"].astype(float)).any())
+
+
+def _describe_prior(table: pd.DataFrame) -> str:
+    """Say what was thought of the equations before the data were seen."""
+    if (table["log_prior"] == 0.0).all():
+        return "here it is 0, all equations were equally probable beforehand."
+    return "the shorter a law, and the less it depends on units, the more probable beforehand."
 
 
 def _residuals(content: ReportContent) -> Floats | None:
@@ -144,18 +152,18 @@ def _describe_winner(content: ReportContent) -> dict[str, Any] | None:
     equation = content.equations[content.winner]
     # Any: pandas does not know what is in its cells.
     row: Any = content.table.loc[content.winner]
-    best = content.table["log_q"].astype(float).max()
+    best = content.table["score"].astype(float).max()
     return {
         "name": _own_name(content.winner, equation),
         "math": Markup(to_mathml(equation, content.data.target, display=True)),
         "text": without_quotes(equation.text),
         "latex": equation.latex,
         "log_q": _log_q(row["log_q"], row["log_q_se"]),
-        "probability": _percent(row["probability"]),
+        "probability": percent(row["probability"]),
         "rmse": short(row["rmse"]),
         "complexity": int(row["complexity"]),
-        "is_best": bool(row["log_q"] >= best),
-        "behind": short(best - row["log_q"], 2),
+        "is_best": bool(row["score"] >= best),
+        "behind": short(best - row["score"], 2),
     }
 
 
@@ -209,8 +217,8 @@ def _equation_rows(content: ReportContent) -> list[dict[str, Any]]:
                 "is_winner": name == content.winner,
                 "failure": failure if isinstance(failure, str) else None,
                 "log_q": _log_q(row["log_q"], row["log_q_se"]),
-                "difference": _log_q(row["difference"]),
-                "probability": _percent(row["probability"]),
+                "score": _log_q(row["score"]),
+                "probability": percent(row["probability"]),
                 "bayes_factor": short(row["bayes_factor"], 3),
                 "parameters": row["parameters"],
                 "complexity": row["complexity"],
@@ -283,15 +291,15 @@ def _draw(content: ReportContent, parameters: pd.DataFrame | None) -> dict[str, 
     pictures: dict[str, Picture] = {}
     if content.winner is not None:
         pictures |= _draw_fit(content) | _draw_winner(content, parameters)
-    measure: Literal["log_q", "rmse"] = "log_q" if _has_evidence(content.table) else "rmse"
+    measure: Literal["score", "rmse"] = "score" if _has_evidence(content.table) else "rmse"
     weighed = content.table[content.table["failure"].isna()]
     if np.isfinite(weighed[measure].astype(float)).any():
-        what = "Evidence" if measure == "log_q" else "Error"
+        what = "Score" if measure == "score" else "Error"
         pictures["front"] = _picture(
             plot_front(content.table, measure=measure, winner=content.winner),
             f"{what} of the equations against their complexity",
             f"{what} against complexity. The line is the best that each complexity can do"
-            + ("; bars are Monte-Carlo standard errors." if measure == "log_q" else "."),
+            + ("; bars are Monte-Carlo standard errors." if measure == "score" else "."),
         )
     if content.history is not None and len(content.history) > 1:
         pictures["history"] = _picture(
@@ -393,9 +401,3 @@ def _log_q(value: float, error: float = 0.0) -> str:
     if not math.isfinite(value):
         return short(value)
     return typeset(f"{value:.2f} ± {max(error, 0.01):.2f}" if error > 0.0 else f"{value:.2f}")
-
-
-def _percent(probability: float) -> str:
-    if math.isnan(probability):
-        return "–"
-    return f"{probability:.1%}" if probability >= 0.001 else "< 0.1%"

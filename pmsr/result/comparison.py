@@ -17,9 +17,11 @@ from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import Weighed, fit_rmse, seed_for, weigh
 from pmsr.evidence.problem import Problem
 from pmsr.laws.identity import Trace, group_laws
-from pmsr.laws.order import find_winner, rank
+from pmsr.laws.order import rank
+from pmsr.laws.prior import LawPriorOption
 from pmsr.result.fitted import FittedEquation
-from pmsr.result.result import Result, library_versions
+from pmsr.result.result import Result, choose_winner, library_versions
+from pmsr.result.scoring import find_log_prior
 from pmsr.settings import FINALIST, RandomSeed, Settings, check_settings
 from pmsr.threads import SCREEN
 
@@ -33,6 +35,7 @@ def compare(
     y: Any,
     *,
     settings: Settings | None = None,
+    law_prior: LawPriorOption = "uniform",
     random_seed: RandomSeed = None,
     callback: Callable[[str], None] | None = None,
     verbose: bool = True,
@@ -41,7 +44,7 @@ def compare(
 
     Parameters
     ----------
-    equations, X, y, settings, random_seed, callback
+    equations, X, y, settings, law_prior, random_seed, callback
         As in `weigh_equations`, which returns posteriors and predictions too.
     verbose
         Whether to show progress in a terminal or notebook, if it takes longer than a moment.
@@ -69,7 +72,13 @@ def compare(
                 callback(name)
 
         result = weigh_equations(
-            equations, X, y, settings=settings, random_seed=random_seed, callback=weighed
+            equations,
+            X,
+            y,
+            settings=settings,
+            law_prior=law_prior,
+            random_seed=random_seed,
+            callback=weighed,
         )
         estimates = []
         for fitted in result.equations:
@@ -130,6 +139,7 @@ def weigh_equations(
     y: Any,
     *,
     settings: Settings | None = None,
+    law_prior: LawPriorOption = "uniform",
     random_seed: RandomSeed = None,
     callback: Callable[[str], None] | None = None,
 ) -> Result:
@@ -146,6 +156,9 @@ def weigh_equations(
         Fraction, priors and sizes; by default ``pmsr.settings.FINALIST``, which repeats every run
         four times. Where ``gamma`` depends on the number of parameters (``"ohagan"``), the largest
         equation's is taken for all.
+    law_prior
+        How probable equations are beforehand, as in :class:`pmsr.Search`. What you have written
+        down is equally probable, unless you say otherwise.
     random_seed
         Seed or generator. An equation's evidence depends on the seed and on the equation, not on
         the others in the list.
@@ -156,8 +169,7 @@ def weigh_equations(
     -------
     Result
         Its ``table`` ranks the equations, ``result["name"].posterior`` is ArviZ data, and
-        ``result.predict_interval(X, average=True)`` predicts with all of them. The best is the
-        simplest one that is not clearly worse than the first.
+        ``result.predict_interval(X, average=True)`` predicts with all of them.
 
     Examples
     --------
@@ -192,14 +204,12 @@ def weigh_equations(
             # Another spelling: its parameters are others, and so is its best fit.
             fit = fit_rmse(equation.program, selected, settings, seed)
             own = Weighed(replace(own.evidence, theta=fit.theta, n_parameters=fit.n_parameters))
-        found.append(FittedEquation(equation, own, selected, settings, int(random_seed)))
+        log_prior = find_log_prior(equation, selected.data, law_prior, evidence=own.evidence)
+        found.append(FittedEquation(equation, own, selected, settings, int(random_seed), log_prior))
         if callback is not None:
             callback(name)
-    order = rank([one.evidence.log_q for one in found], [one.equation.complexity for one in found])
+    order = rank([one.score for one in found], [one.equation.complexity for one in found])
     fitted, names = [found[place] for place in order], list(named)
-    chosen = 0
-    if np.isfinite(fitted[0].evidence.log_q):
-        chosen = find_winner([(one.equation, one.evidence) for one in fitted])
     return Result(
         tuple(fitted),
         tuple(names[place] for place in order),
@@ -207,9 +217,10 @@ def weigh_equations(
         settings,
         None,
         int(random_seed),
-        chosen,
+        choose_winner(fitted),
         n_candidates=len(laws),
         versions=library_versions(),
+        law_prior=law_prior,
     )
 
 

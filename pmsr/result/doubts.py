@@ -122,9 +122,10 @@ def doubt_chance(text: str, lead: float, n_tried: int) -> list[str]:
     text
         The equation.
     lead
-        Its log q less that of the best equation without variables; NaN if it is not known.
+        Its score less that of the best equation without variables; NaN if it is not known.
     n_tried
-        How many distinct equations it was chosen from.
+        How many distinct equations it was chosen from; 1 where the prior over laws accounts for
+        their number.
 
     Notes
     -----

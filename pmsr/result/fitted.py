@@ -62,6 +62,10 @@ class FittedEquation:
         Sizes of samples.
     random_seed
         Seed of the posterior.
+    log_prior
+        Log of its prior probability, but for a constant.
+    interval
+        Columns whose zero is arbitrary.
 
     Examples
     --------
@@ -79,11 +83,18 @@ class FittedEquation:
     problem: Problem
     settings: Settings
     random_seed: int
+    log_prior: float = 0.0
+    interval: tuple[str, ...] = ()
 
     @property
     def evidence(self) -> Evidence:
         """How well the data support the equation."""
         return self.weighed.evidence
+
+    @property
+    def score(self) -> float:
+        """Log q + log prior, by which laws are ranked."""
+        return self.evidence.log_q + self.log_prior
 
     @property
     def data(self) -> Data:
@@ -338,6 +349,7 @@ class FittedEquation:
         evidence = self.evidence
         rows = [(name, text) for name, text in self._written_estimates().items()]
         rows += [("log q", f"{evidence.log_q:.2f} ± {evidence.log_q_se:.2f}")]
+        rows += [("log prior", f"{self.log_prior:.2f}")] if self.log_prior else []
         rows += [("RMSE", f"{evidence.rmse:.4g}")]
         if evidence.failure is not None:
             rows += [("failure", evidence.failure)]

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from html import escape
 from importlib.metadata import version
@@ -18,12 +18,15 @@ from pmsr.data import Data, check_X
 from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
 from pmsr.equation.mathml import to_mathml
+from pmsr.equation.notation import percent
 from pmsr.evidence.evidence import Evidence, Weighed, is_flat, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.evidence.problem import Problem, as_problem
-from pmsr.files import BROKEN, as_count, as_history, as_list, as_seed, as_text
+from pmsr.files import BROKEN, as_count, as_history, as_list, as_number, as_seed, as_text
 from pmsr.laws.identity import SAME_CURVE, Trace, group_laws, trace_curve
-from pmsr.laws.order import model_probabilities, pareto_front, rank
+from pmsr.laws.order import find_winner, model_probabilities, pareto_front, rank
+from pmsr.laws.prior import LawPriorOption
+from pmsr.result.coverage import Coverage
 from pmsr.result.doubts import (
     doubt_chance,
     doubt_columns,
@@ -33,16 +36,22 @@ from pmsr.result.doubts import (
     warn,
 )
 from pmsr.result.fitted import FittedEquation, Kind, interval_rows
+from pmsr.result.scoring import find_log_prior
 from pmsr.result.storage import (
     damaged,
+    read_coverage,
     read_data,
     read_draws,
     read_evidence,
     read_fit,
     read_folder,
+    read_prior,
+    read_search,
     record_draws,
     record_evidence,
     record_fit,
+    record_prior,
+    record_search,
     write_folder,
 )
 from pmsr.search.engines import engine_of
@@ -86,6 +95,10 @@ class Result:
         Why the search ended.
     versions
         Of pmsr and of the libraries that it was made with.
+    law_prior
+        How probable the laws were before any data were seen, as in :class:`pmsr.Search`.
+    coverage
+        How much a search has seen.
 
     Examples
     --------
@@ -110,6 +123,8 @@ class Result:
     n_failed: int | None = None
     stopped: str = ""
     versions: Mapping[str, str] | None = None
+    law_prior: LawPriorOption = "uniform"
+    coverage: Coverage = field(default_factory=Coverage)
 
     @property
     def data(self) -> Data:
@@ -157,9 +172,20 @@ class Result:
 
     @cached_property
     def probabilities(self) -> Floats:
-        """Posterior probabilities of the equations, of shape (n,); NaN without evidence."""
-        log_q = [fitted.evidence.log_q for fitted in self.equations]
-        return model_probabilities(log_q, [fitted.equation.key for fitted in self.equations])
+        """Posterior probabilities of the equations, of shape (n,); NaN without evidence.
+
+        Together with `unweighed_share` they add up to one.
+        """
+        scores = [fitted.score for fitted in self.equations]
+        keys = [fitted.equation.key for fitted in self.equations]
+        return model_probabilities(scores, keys, self.coverage.log_rest)
+
+    @property
+    def unweighed_share(self) -> float:
+        """Probability of all laws that a search has only screened, by the linear log q."""
+        if self.coverage.log_rest == -np.inf:
+            return 0.0
+        return float(np.clip(1.0 - self.probabilities.sum(), 0.0, 1.0))
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -170,11 +196,14 @@ class Result:
         - ``equation``: as it was written;
         - ``log_q``, ``log_q_se``: log normalized marginal likelihood of Eq. (5) and its
           Monte-Carlo standard error; -inf after a failure, NaN if it was not computed;
-        - ``difference``: ``log_q`` minus that of the best, in nats;
-        - ``probability``: posterior probability of the equation if, beforehand, all in the table
-          were equally likely, Eq. (4). Spellings of the same equation share its probability;
+        - ``log_prior``: log of the probability of the law before any data were seen, but for a
+          constant; 0 in a comparison, unless it was asked for;
+        - ``score``: ``log_q + log_prior``, by which equations are ranked;
+        - ``difference``: ``score`` minus that of the best, in nats;
+        - ``probability``: posterior probability of the equation, Eq. (4), among all that a search
+          has screened. Spellings of the same equation share its probability;
         - ``bayes_factor``: fractional Bayes factor of the best against this one, how many times
-          better the data support the best;
+          better the data, without the prior, support the best;
         - ``parameters``: how many;
         - ``complexity``: number of nodes of the equation's graph;
         - ``rmse``: root mean squared error of the best fit;
@@ -183,12 +212,15 @@ class Result:
         - ``failure``: None, or why there is no evidence;
         - ``latex``: the equation in LaTeX.
 
-        ``attrs`` hold ``gamma`` and ``sigma_bounds``.
+        ``attrs`` hold ``gamma``, ``sigma_bounds`` and ``unweighed_share``.
         """
         table = make_table(
             [fitted.equation for fitted in self.equations],
             [fitted.evidence for fitted in self.equations],
+            [fitted.log_prior for fitted in self.equations],
+            self.coverage.log_rest,
         )
+        table.attrs["unweighed_share"] = self.unweighed_share
         if self.names is not None:
             table.index = pd.Index(list(self.names), name="name")
         return table
@@ -197,10 +229,9 @@ class Result:
     def pareto_front(self) -> pd.DataFrame:
         """The rows of the table that no other equation beats in both score and complexity.
 
-        The score is ``log_q``, or ``rmse`` after a conventional search. Simplest first.
+        After a conventional search the score is ``rmse``. Simplest first.
         """
-        engine = engine_of(self.search)
-        score = [engine.rank(fitted.evidence) for fitted in self.equations]
+        score = _rank_by(self.equations, self.search)
         return self.table.iloc[pareto_front(score, self.table["complexity"].to_list())]
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
@@ -236,7 +267,7 @@ class Result:
         groups = self._alike()
         pooled = [float(sum(self.probabilities[groups.get(k, [])])) for k in range(len(self))]
         is_pooled = any(len(alike) > 1 for alike in groups.values())
-        doubts = doubt_chance(self.best.equation.text, self._lead(), self.n_candidates)
+        doubts = doubt_chance(self.best.equation.text, self._lead(), self._n_tried)
         undecided = doubt_winner(texts, pooled, self.chosen, is_pooled=is_pooled)
         doubts += undecided or doubt_prior(
             self.best.equation.text, self.best.evidence.prior_sensitivity, self._leads(groups)
@@ -253,15 +284,25 @@ class Result:
         if not np.isfinite(best.evidence.log_q) or not best.used:
             return float("nan")
         # c0 need not be among the equations: its log q is known in closed form.
-        constants = [self.problem.constant_log_q]
-        constants += [one.evidence.log_q for one in self.equations if not one.used]
-        return best.evidence.log_q - float(np.nanmax(constants))
+        constant = constant_equation(self.data.names)
+        log_prior = find_log_prior(constant, self.data, self.law_prior)
+        constants = [self.problem.constant_log_q + log_prior]
+        constants += [one.score for one in self.equations if not one.used]
+        return best.score - float(np.nanmax(constants))
+
+    @property
+    def _n_tried(self) -> int:
+        """How many equations the best was chosen from, as far as its score does not know that.
+
+        A prior over descriptions charges for the number of laws: of each size they share what that
+        size has.
+        """
+        return self.n_candidates if self.law_prior == "uniform" else 1
 
     def _leads(self, groups: Mapping[int, Sequence[int]]) -> dict[str, float]:
         """Nats by which the best is ahead of each other curve, and of a constant."""
-        log_q = self.best.evidence.log_q
         others = [self.equations[k] for k in groups if k != self.chosen]
-        leads = {one.equation.text: log_q - one.evidence.log_q for one in others}
+        leads = {one.equation.text: self.best.score - one.score for one in others}
         [constant] = parameter_names(1, self.data.names)
         return {constant: self._lead()} | leads
 
@@ -416,16 +457,20 @@ class Result:
 
     def _repr_html_(self) -> str:
         rows = []
-        for row, fitted in zip(self.table.head(N_SHOWN).itertuples(), self.equations, strict=False):
-            numbers = (f"{row.log_q:.2f}", f"{row.probability:.3f}", str(row.complexity))
+        shown = self.table.head(N_SHOWN).itertuples()
+        for row, fitted, probability in zip(
+            shown, self.equations, self.probabilities, strict=False
+        ):
+            numbers = (f"{row.log_q:.2f}", f"{row.score:.2f}", percent(probability))
             cells = [
                 escape(str(row.Index)),
                 to_mathml(fitted.equation),
                 *numbers,
+                str(row.complexity),
                 f"{row.rmse:.4g}",
             ]
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-        titles = ("", "equation", "log q", "probability", "complexity", "RMSE")
+        titles = ("", "equation", "log q", "score", "probability", "complexity", "RMSE")
         head = "<tr>" + "".join(f"<th>{title}</th>" for title in titles) + "</tr>"
         return f"<div>{self.best._repr_html_()}<table>{head}{''.join(rows)}</table></div>"
 
@@ -433,22 +478,48 @@ class Result:
         return self.best._repr_latex_()
 
 
-def make_table(equations: Sequence[Equation], evidences: Sequence[Evidence]) -> pd.DataFrame:
+def _rank_by(equations: Sequence[FittedEquation], search: Search | None) -> list[float]:
+    """Return what equations are ranked by, larger first."""
+    engine = engine_of(search)
+    if engine.has_evidence:
+        return [fitted.score for fitted in equations]
+    return [engine.rank(fitted.evidence) for fitted in equations]
+
+
+def choose_winner(equations: Sequence[FittedEquation], search: Search | None = None) -> int:
+    """Return the place of the equation that is put forward, see `find_winner`."""
+    return find_winner(
+        _rank_by(equations, search),
+        [fitted.evidence.log_q_se for fitted in equations],
+        [fitted.equation.complexity for fitted in equations],
+    )
+
+
+def make_table(
+    equations: Sequence[Equation],
+    evidences: Sequence[Evidence],
+    log_priors: Sequence[float] | None = None,
+    log_rest: float = -np.inf,
+) -> pd.DataFrame:
     """Arrange equations and their evidence as in :attr:`Result.table`, in their order."""
     log_q = np.array([evidence.log_q for evidence in evidences])
-    known = log_q[np.isfinite(log_q)]
+    log_prior = np.zeros(len(log_q)) if log_priors is None else np.array(log_priors)
+    score = log_q + log_prior
     # If all failed, all are infinitely far from an equation that could be weighed.
-    difference = log_q - (known.max() if len(known) else 0.0)
+    best = int(np.argmax(np.where(np.isfinite(score), score, -np.inf)))
+    top, standard = (v[best] if np.isfinite(v[best]) else 0.0 for v in (score, log_q))
     with np.errstate(over="ignore"):
-        bayes_factor = np.exp(-difference)
+        bayes_factor = np.exp(standard - log_q)
     table = pd.DataFrame(
         {
             "equation": [equation.text for equation in equations],
             "log_q": log_q,
             "log_q_se": [evidence.log_q_se for evidence in evidences],
-            "difference": difference,
+            "log_prior": log_prior,
+            "score": score,
+            "difference": score - top,
             "probability": model_probabilities(
-                log_q.tolist(), [equation.key for equation in equations]
+                score.tolist(), [equation.key for equation in equations], log_rest
             ),
             "bayes_factor": bayes_factor,
             "parameters": [len(equation.parameters) for equation in equations],
@@ -472,7 +543,6 @@ def from_evolution(
     search: Search,
     settings: Settings,
     random_seed: int,
-    parsimonious: bool = True,
 ) -> Result:
     """Make a result of what a search has found.
 
@@ -482,14 +552,11 @@ def from_evolution(
         The search's result.
     data, search, settings, random_seed
         What it was called with.
-    parsimonious
-        Whether the search's winner is chosen, the simplest equation close to the best, or the
-        best itself. After a conventional search it is always the one with the least error.
 
     Returns
     -------
     Result
-        Ranked by ``log_q``, or by ``rmse`` after a conventional search.
+        Ranked by ``score``, or by ``rmse`` after a conventional search.
     """
     problem = as_problem(data, settings, search.max_parameters)
     thorough = settings.for_finalists()
@@ -501,10 +568,6 @@ def from_evolution(
         weighed[constant.key] = weigh(constant.program, problem, thorough, seed, keep=True)
         pairs.insert(0, (constant, weighed[constant.key].evidence))
     pairs = [pairs[place] for place in group_laws([Trace(equation.key) for equation, _ in pairs])]
-    engine = engine_of(search)
-    values = [engine.rank(evidence) for _, evidence in pairs]
-    order = rank(values, [equation.complexity for equation, _ in pairs])
-    pairs = [pairs[place] for place in order]
     # The search leaves out what does not vary; one copy of the rest is enough for all.
     selected = {names: problem.select(names) for names in {e.variables for e, _ in pairs}}
     fitted = [
@@ -514,25 +577,42 @@ def from_evolution(
             selected[equation.variables],
             thorough,
             random_seed,
+            find_log_prior(
+                equation,
+                selected[equation.variables].data,
+                search.law_prior,
+                interval=search.interval,
+                evidence=evidence,
+            ),
+            search.interval,
         )
         for equation, evidence in pairs
     ]
-    chosen = 0
-    if parsimonious and np.isfinite(pairs[0][1].log_q):
-        chosen = engine.winner(pairs)
+    sizes = [one.equation.complexity for one in fitted]
+    ranked = [fitted[place] for place in rank(_rank_by(fitted, search), sizes)]
     return Result(
-        equations=tuple(fitted),
+        equations=tuple(ranked),
         names=None,
         problem=problem,
         settings=thorough,
         search=search,
         random_seed=random_seed,
-        chosen=chosen,
+        chosen=choose_winner(ranked, search),
         history=tuple({name: _plain(value) for name, value in r.items()} for r in found.history),
         n_candidates=found.n_candidates,
         n_failed=found.n_failed,
         stopped=found.stopped,
         versions=library_versions(),
+        law_prior=search.law_prior,
+        coverage=Coverage(
+            n_folded=found.n_folded,
+            n_screened=found.n_screened,
+            n_sampled=found.n_sampled,
+            n_enumerated=found.n_enumerated,
+            level=found.level,
+            log_rest=found.log_rest,
+            is_settled=found.is_settled,
+        ),
     )
 
 
@@ -578,7 +658,7 @@ def decode_result(
 def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Result:
     data = read_data(header["data"], arrays)
     settings = Settings(**{**ADDED, **header["settings"]})
-    search = None if header["search"] is None else Search(**header["search"])
+    search = None if header["search"] is None else read_search(header["search"])
     seed = as_seed(header["random_seed"])
     conventional = not engine_of(search).has_evidence
     weighed = []
@@ -595,7 +675,12 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         # An earlier version did not save it.
         flat = is_flat(equation.program, problem)
         own = Weighed(evidence, read_fit(record.get("fit"), equation.program, is_flat=flat))
-        fitted = FittedEquation(equation, own, selected, settings, seed)
+        # An earlier version had one prior for all.
+        log_prior = as_number(record.get("log_prior", 0.0))
+        if not log_prior < np.inf:
+            raise ValueError(f"an equation has log_prior = {log_prior!r}")
+        interval = () if search is None else search.interval
+        fitted = FittedEquation(equation, own, selected, settings, seed, log_prior, interval)
         if record["posterior"] is not None:
             # The draws, which were made in another process, take the place of the cached property.
             fitted.__dict__["draws"] = read_draws(
@@ -617,6 +702,8 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         n_failed=None if n_failed is None else as_count(n_failed),
         stopped=as_text(header["stopped"]),
         versions={name: as_text(value) for name, value in header["versions"].items()},
+        law_prior=read_prior(header.get("law_prior", "uniform")),
+        coverage=read_coverage(header.get("coverage", {})),
     )
     if result.names is not None and len(set(result.names)) != len(result):
         raise ValueError(f"{len(result)} equations have the names {', '.join(result.names)}")
@@ -669,12 +756,13 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
                 "evidence": record_evidence(fitted.evidence),
                 "fit": record_fit(fitted.weighed.fit),
                 "posterior": posterior,
+                "log_prior": fitted.log_prior,
             }
         )
     header = {
         "data": {"names": result.data.names, "target": result.data.target},
         "settings": asdict(result.settings),
-        "search": None if result.search is None else asdict(result.search),
+        "search": None if result.search is None else record_search(result.search),
         "random_seed": result.random_seed,
         "names": result.names,
         "chosen": result.chosen,
@@ -684,6 +772,8 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "versions": dict(result.versions or {}),
         "equations": equations,
         "history": result.history,
+        "law_prior": record_prior(result.law_prior),
+        "coverage": asdict(result.coverage),
     }
     return header, arrays
 

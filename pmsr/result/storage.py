@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.data import Data, make_data
+from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.multistart import Fit, Minimum, invert, straighten
@@ -30,6 +31,9 @@ from pmsr.files import (
     remove_parts,
     write_file,
 )
+from pmsr.laws.prior import LawCounts, LawPrior, LawPriorOption
+from pmsr.result.coverage import Coverage
+from pmsr.settings import ADDED_TO_SEARCH, Search
 
 FORMAT = 1
 KIND = "pmsr result"
@@ -235,6 +239,69 @@ _EVIDENCE_FLOATS = (
     "prior_sensitivity",
     "pareto_k",
 )
+
+
+def record_search(search: Search) -> dict[str, Any]:
+    """Return the options of a search as JSON knows them."""
+    options = {one.name: getattr(search, one.name) for one in fields(search)}
+    return {**options, "law_prior": record_prior(search.law_prior)}
+
+
+def read_search(record: Mapping[str, Any]) -> Search:
+    """Return the options of a search; those that an earlier version did not have are its."""
+    options = {**ADDED_TO_SEARCH, **record}
+    return Search(**{**options, "law_prior": read_prior(options["law_prior"])})
+
+
+def record_prior(law_prior: LawPriorOption) -> str | dict[str, Any]:
+    """Return the prior over laws as JSON knows it: its name or its costs, but no function."""
+    if isinstance(law_prior, str):
+        return law_prior
+    if isinstance(law_prior, LawPrior):
+        return asdict(law_prior)
+    if isinstance(law_prior, ForgottenPrior):
+        return {"function": law_prior.name}
+    return {"function": getattr(law_prior, "__name__", type(law_prior).__name__)}
+
+
+def read_prior(record: object) -> LawPriorOption:
+    """Return the prior over laws that was recorded; a function is only remembered by its name."""
+    if record == "description" or record == "uniform":
+        return record
+    if not isinstance(record, dict):
+        raise ValueError(f"{record!r} is no prior over laws")
+    if "function" in record:
+        return ForgottenPrior(as_text(record["function"]))
+    costs = dict(record)
+    if costs["counts"] is not None:
+        counts = as_list(costs["counts"]["by_nodes"])
+        costs["counts"] = LawCounts(tuple(as_count(n) for n in counts))
+    return LawPrior(**costs)
+
+
+@dataclass(frozen=True)
+class ForgottenPrior:
+    """A function of a user that gave laws their prior; files hold what it said, not what it is."""
+
+    name: str
+
+    def __call__(self, law: Equation, **_: Any) -> float:
+        """Refuse to judge another law."""
+        raise ValueError(
+            f"law_prior was a function, {self.name!r}, and functions are not saved. "
+            "Hand it over again: law_prior=..."
+        )
+
+
+def read_coverage(record: Mapping[str, Any]) -> Coverage:
+    """Return what a search knew about itself; an earlier version did not save it."""
+    counts = ("n_folded", "n_screened", "n_sampled", "n_enumerated", "level")
+    is_settled = record.get("is_settled", True)
+    log_rest = as_number(record.get("log_rest", -math.inf))
+    if not isinstance(is_settled, bool) or not log_rest < math.inf:
+        raise ValueError(f"a search cannot have seen {dict(record)!r}")
+    known = {name: as_count(record.get(name, 0)) for name in counts}
+    return Coverage(**known, log_rest=log_rest, is_settled=is_settled)
 
 
 def record_draws(draws: Draws, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

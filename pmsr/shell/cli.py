@@ -294,6 +294,20 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         "(default: evidence)",
     )
     parser.add_argument(
+        "--law-prior",
+        choices=("description", "uniform"),
+        default="description",
+        help="how probable laws are beforehand: the shorter the more, or all alike as in the paper "
+        "(default: description)",
+    )
+    parser.add_argument(
+        "--interval",
+        nargs="+",
+        default=(),
+        metavar="COLUMN",
+        help="columns whose zero is arbitrary, such as a date or degrees Celsius",
+    )
+    parser.add_argument(
         "--guess", nargs="+", action="extend", metavar="EQ", help="equations to start from"
     )
 

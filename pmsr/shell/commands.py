@@ -30,13 +30,14 @@ from pmsr.csv_text import to_csv
 from pmsr.data import Data, leave_out_constant, load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.grammar import without_quotes
-from pmsr.equation.notation import plus_minus
+from pmsr.equation.notation import percent, plus_minus
 from pmsr.equation.operators import PARAMETER, VARIABLE, operator_code
 from pmsr.equation.program import Program
 from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.evidence.evidence import weigh
 from pmsr.evidence.problem import Problem
 from pmsr.files import naming, write_file
+from pmsr.laws.coincidences import interval_columns
 from pmsr.limits import time_limit
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
@@ -95,6 +96,8 @@ def fit(arguments: argparse.Namespace) -> int:
         "max_parameters": arguments.max_parameters,
         "fitness": arguments.fitness,
         "guesses": tuple(arguments.guess or ()),
+        "law_prior": arguments.law_prior,
+        "interval": tuple(arguments.interval),
     }
     path = arguments.out or Path(f"{arguments.data.stem}-run")
     return _start(path, arguments, chosen, X, y, arguments.data.name)
@@ -177,6 +180,7 @@ def _check(chosen: Mapping[str, Any], X: Any, y: Any) -> Data:
     varying = leave_out_constant(data)
     options = {name: value for name, value in chosen.items() if name != "guesses"}
     search = Search(**options)
+    interval_columns(data.names, search.interval)
     try:
         Primitives(search.operators, varying.names, search.max_complexity)
     except ValueError as error:
@@ -211,6 +215,7 @@ def resume(arguments: argparse.Namespace) -> int:
         parameters["max_time"] = None
     run = replace(run, parameters=parameters, finished=False)
     options = {**parameters, "operators": tuple(parameters["operators"])}
+    options["interval"] = tuple(options["interval"])
     seed = options.pop("random_state")
     data = _check(options, X, y)
     regressor = BayesianSymbolicRegressor(
@@ -519,7 +524,7 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
     console.print(_to_rich(result, title))
     notes = []
     if np.isfinite(result.table["log_q"]).any():
-        notes.append("> is the simplest equation close to the best.")
+        notes.append("Ranked by score = log q + log prior; > is the best.")
     if len(result) > N_SHOWN:
         notes.append(f"{len(result) - N_SHOWN} more are in the report and in equations.csv.")
     console.print(" ".join(notes), style="italic")
@@ -564,8 +569,8 @@ def _to_rich(result: Result, title: str) -> Table:
     )
     shown.add_column("", no_wrap=True)
     shown.add_column("equation", overflow="fold")
-    numbers = ("log q", "probability", "params", "RMSE")
-    for header in numbers if has_evidence else numbers[2:]:
+    numbers = ("log q", "score", "prob.", "params", "RMSE")
+    for header in numbers if has_evidence else numbers[3:]:
         shown.add_column(header, justify="right", no_wrap=True)
     places = list(range(min(len(result), N_SHOWN)))
     if result.chosen not in places:
@@ -578,7 +583,11 @@ def _to_rich(result: Result, title: str) -> Table:
         if row["failure"] is not None:
             shown.add_row(mark, escape(name), "failed")
             continue
-        cells = [f"{row['log_q']:.2f} ± {row['log_q_se']:.2f}", f"{row['probability']:.3f}"]
+        cells = [
+            f"{row['log_q']:.2f} ± {row['log_q_se']:.2f}",
+            f"{row['score']:.2f}",
+            percent(row["probability"]),
+        ]
         shown.add_row(
             mark,
             escape(name),

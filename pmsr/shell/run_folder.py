@@ -35,7 +35,7 @@ from pmsr.result.result import Result, library_versions, load_result
 from pmsr.result.storage import ARRAYS, HEADER, damaged
 from pmsr.search.checkpoint import read_progress
 from pmsr.search.evolution import Generation
-from pmsr.settings import Search
+from pmsr.settings import ADDED_TO_SEARCH, Search
 from pmsr.shell.data_files import read_table, split_table
 
 FORMAT = 1
@@ -68,6 +68,8 @@ _CHOSEN = (
     "fitness",
     "guesses",
     "random_state",
+    "law_prior",
+    "interval",
 )
 
 
@@ -184,6 +186,8 @@ def read_run(path: Path) -> Run:
         texts = {name: as_text(whole[name]) for name in ("source", "target", "command", "created")}
         parameters = whole["parameters"]
         if parameters is not None:
+            # An earlier version did not have all of them.
+            parameters = {**ADDED_TO_SEARCH, **parameters}
             parameters = {name: parameters[name] for name in _CHOSEN}
             chosen = parameters_from_json(parameters)
             Search(**{name: chosen[name] for name in _CHOSEN if hasattr(Search, name)})

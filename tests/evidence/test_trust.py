@@ -8,7 +8,7 @@ import pytest
 import pmsr
 from pmsr.evidence.evidence import compute_evidence
 from pmsr.evidence.trust import SEARCH, THOROUGH, UNKNOWN_SE, Trust, are_known, trust_of
-from pmsr.laws.order import simplest_close
+from pmsr.laws.order import find_winner
 from pmsr.settings import FINALIST, QUICK, Settings
 
 
@@ -97,7 +97,7 @@ def test_what_a_search_did_not_sample_is_not_known_and_sets_no_standard():
     skipped = compute_evidence("exp(c0*x0)", x, y, settings=QUICK, random_seed=0)
     assert skipped.log_q == skipped.log_q_linear and skipped.log_q_se == UNKNOWN_SE
     assert not are_known(np.array([skipped.log_q_se])).any()
-    assert simplest_close([0.0, -9.0], [UNKNOWN_SE, 0.1], [1, 5], [1, 1]) == 1
+    assert find_winner([0.0, -9.0], [UNKNOWN_SE, 0.1], [1, 5]) == 1
 
 
 def test_parameters_are_doubted_by_their_draws():

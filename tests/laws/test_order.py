@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from pmsr.data import load_galileo
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import compute_evidence
+from pmsr.evidence.trust import UNKNOWN_SE
 from pmsr.laws.order import (
     certain_log_q,
     find_winner,
     model_probabilities,
     pareto_front,
     rank,
-    simplest_close,
 )
 
 
@@ -47,29 +47,25 @@ def test_of_equals_the_first_comes_first_where_complexity_does_not_count():
 @pytest.mark.parametrize(
     ("rows", "winner"),
     [
-        ([(-10.0, 0.0, 9, 2), (-11.1, 0.0, 3, 1)], 0),
-        ([(-10.0, 0.0, 9, 2), (-10.9, 0.0, 3, 1)], 1),
-        # Two standard errors of the difference: 2 * hypot(0.6, 0.8) = 2.
-        ([(-10.0, 0.6, 9, 2), (-11.9, 0.8, 3, 1)], 1),
-        ([(-10.0, 0.6, 9, 2), (-12.1, 0.8, 3, 1)], 0),
-        ([(-10.0, 0.0, 9, 2), (-10.2, 0.0, 3, 2), (-10.5, 0.0, 3, 1)], 2),
-        ([(-10.0, 0.0, 9, 2), (-10.5, 0.0, 3, 1), (-10.2, 0.0, 3, 1)], 2),
-        ([(-10.0, 0.0, 9, 2), (-np.inf, 0.0, 1, 1)], 0),
+        ([(-10.0, 0.0, 9), (-10.1, 0.0, 3)], 0),
+        # However uncertain: the score is what it is.
+        ([(-10.0, 0.6, 9), (-10.1, 0.8, 3)], 0),
+        ([(-10.0, 0.0, 9), (-10.0, 0.0, 3)], 1),
+        ([(-np.inf, 0.0, 1), (-10.0, 0.0, 9)], 1),
+        # What was not sampled at all is not known.
+        ([(-1.0, UNKNOWN_SE, 3), (-10.0, 0.1, 9)], 1),
+        ([(-11.0, UNKNOWN_SE, 3), (-10.0, UNKNOWN_SE, 9)], 1),
+        ([(-np.inf, 0.0, 4), (-np.inf, 0.0, 3)], 1),
     ],
 )
-def test_the_winner_is_the_simplest_that_is_not_clearly_worse(rows, winner):
-    assert simplest_close(*zip(*rows, strict=True)) == winner
+def test_the_winner_has_the_highest_score_and_of_equals_is_the_simplest(rows, winner):
+    assert find_winner(*zip(*rows, strict=True)) == winner
 
 
-def test_without_evidence_there_is_no_winner():
-    with pytest.raises(ValueError, match="No equation could be weighed: every log_q is -inf"):
-        simplest_close([-np.inf, -np.inf], [0.0, 0.0], [3, 4], [1, 1])
-
-
-def test_the_winner_of_equations_is_that_of_their_numbers():
-    weighed = [weigh(text) for text in ("c0*H**c1", "c0*sqrt(H)", "c0*H")]
-    assert find_winner(weighed) == 1
-    assert find_winner(weighed, margin=100.0) == 2
+def test_probabilities_are_normalised_over_all_that_was_screened():
+    probabilities = model_probabilities([-700.0, -701.0], ["a", "b"], log_rest=-699.0)
+    expected = np.exp([0.0, -1.0]) / np.sum(np.exp([0.0, -1.0, 1.0]))
+    np.testing.assert_allclose(probabilities, expected)
 
 
 def test_probabilities_are_the_normalised_evidence():

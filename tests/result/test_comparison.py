@@ -20,6 +20,8 @@ COLUMNS = [
     "equation",
     "log_q",
     "log_q_se",
+    "log_prior",
+    "score",
     "difference",
     "probability",
     "bayes_factor",
@@ -210,10 +212,29 @@ def test_another_spelling_has_its_own_parameters():
     np.testing.assert_allclose(double.predict([400.0]), single.predict([400.0]), rtol=0.01)
 
 
-def test_the_simplest_close_equation_is_the_best():
-    laws = ["c0*sqrt(H)", "c0*H**c1", "c0*H"]
-    result = weigh_equations(laws, *SHELF, random_seed=1)
-    assert str(result.best.equation) == "c0*sqrt(H)"
+def test_what_users_write_is_equally_probable_unless_they_say_otherwise():
+    # Less than a nat apart: nothing but log q counts.
+    laws = ["c0*H**c1 + 0.5", "c0*H**c1"]
+    alike = weigh_equations(laws, *SHELF, settings=QUICK, random_seed=1)
+    assert [one.log_prior for one in alike.equations] == [0.0, 0.0]
+    assert alike.chosen == 0 and alike.law_prior == "uniform"
+    priced = weigh_equations(laws, *SHELF, settings=QUICK, random_seed=1, law_prior="description")
+    table = priced.table
+    # c0*H**c1 has five nodes; a sum and a number are two more, and the number is one half.
+    assert table["log_prior"].to_dict()["c0*H**c1"] == pytest.approx(-5.0)
+    assert table["log_prior"].to_dict()["c0*H**c1 + 0.5"] <= -7.0 - np.log(3.0)
+    np.testing.assert_allclose(table["score"], table["log_q"] + table["log_prior"])
+    np.testing.assert_allclose(table["probability"], softmax(table["score"]))
+    np.testing.assert_allclose(table["difference"], table["score"] - table["score"].max())
+    assert priced.best.equation.text == "c0*H**c1" and table["score"].is_monotonic_decreasing
+    own = compare(
+        laws,
+        *SHELF,
+        settings=QUICK,
+        random_seed=1,
+        law_prior=lambda law: -5.0 if law.text == "c0*H**c1" else 0.0,
+    )
+    assert own.index[0] == "c0*H**c1 + 0.5" and own["log_prior"].to_list() == [0.0, -5.0]
 
 
 def test_settings_must_be_settings():

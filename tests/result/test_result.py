@@ -17,6 +17,7 @@ import pmsr
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import compute_evidence
+from pmsr.laws.prior import LawCounts, LawPrior
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
 from pmsr.result.result import from_evolution, load_result
@@ -140,11 +141,11 @@ def test_a_search_becomes_a_ranked_table(found):
     result = wrap(found)
     table = result.table
     assert set(table["equation"]) == {str(equation) for equation, _ in found.finalists}
-    assert table["log_q"].is_monotonic_decreasing and list(table.index) == list(range(len(table)))
-    assert str(result.best.equation) == str(found.winner)
-    assert result.best.equation.key == found.winner.key
+    assert table["score"].is_monotonic_decreasing and list(table.index) == list(range(len(table)))
+    assert result.best.score == table["score"].max() and result.law_prior == "description"
     assert "`" not in "".join(table["equation"])
-    assert wrap(found, parsimonious=False).chosen == 0
+    plain = wrap(found, dataclasses.replace(SEARCH, law_prior="uniform"))
+    assert plain.table["log_q"].is_monotonic_decreasing and (plain.table["log_prior"] == 0.0).all()
     assert result.stopped == "generations" and result.n_candidates == found.n_candidates
     assert result.n_failed == found.n_failed
     assert [r["generation"] for r in result.history] == [0, 1, 2, 3]
@@ -154,6 +155,72 @@ def test_a_search_becomes_a_ranked_table(found):
         # The same parameters, in the same order: the best fit is the best fit.
         rmse = np.sqrt(np.mean(fitted.residuals**2))
         assert rmse == pytest.approx(fitted.evidence.rmse, rel=1e-6)
+
+
+def test_what_was_only_screened_has_its_share_of_the_probability(found):
+    result = wrap(found)
+    assert result.unweighed_share == 0.0 and result.probabilities.sum() == pytest.approx(1.0)
+    top = result.best.score
+    seen = dataclasses.replace(found, log_rest=top, n_screened=900, n_sampled=70, is_settled=False)
+    more = wrap(seen)
+    weights = np.exp([one.score - top for one in result.equations])
+    assert more.unweighed_share == pytest.approx(1.0 / (1.0 + weights.sum()))
+    np.testing.assert_allclose(more.probabilities, weights / (1.0 + weights.sum()))
+    np.testing.assert_array_equal(more.table["probability"], more.probabilities)
+    assert more.table.attrs["unweighed_share"] == more.unweighed_share
+    assert more.coverage.n_screened == 900 and not more.coverage.is_settled
+
+
+def test_under_a_declared_prior_a_lead_is_not_charged_for_the_number_of_laws_again():
+    law = "c0*sqrt(H)"
+    result = weigh_equations([law], *SHELF, settings=QUICK, random_seed=1, law_prior="description")
+    # A constant costs a nat, this law four.
+    plain = weigh_equations([law], *SHELF, settings=QUICK, random_seed=1)
+    assert result._lead() == pytest.approx(plain._lead() - 3.0)
+    many = int(np.exp(plain._lead() + 1))
+    assert dataclasses.replace(result, n_candidates=many).warnings == []
+    assert dataclasses.replace(plain, n_candidates=many).warnings != []
+
+
+@pytest.mark.parametrize(
+    "law_prior",
+    [
+        "description",
+        LawPrior(per_node=2.0, operators={"sin": 3.0}, counts=LawCounts((2, 1, 6))),
+        lambda law: -0.5 * law.complexity,
+    ],
+)
+def test_the_prior_over_laws_is_saved(found, tmp_path, law_prior):
+    search = dataclasses.replace(SEARCH, law_prior=law_prior, interval=["H"])
+    before = wrap(dataclasses.replace(found, log_rest=-12.5, level=8, n_enumerated=9915), search)
+    before.save(tmp_path)
+    after = load_result(tmp_path)
+    assert [one.log_prior for one in after.equations] == [one.log_prior for one in before.equations]
+    np.testing.assert_array_equal(after.probabilities, before.probabilities)
+    assert after.coverage == before.coverage and after.search.interval == ("H",)
+    assert all(one.interval == ("H",) for one in after.equations)
+    if isinstance(law_prior, str | LawPrior):
+        assert after.law_prior == after.search.law_prior == law_prior
+    else:
+        with pytest.raises(ValueError, match=r"'<lambda>', and functions are not saved. Hand it"):
+            after.law_prior(before.best.equation)
+        after.save(tmp_path)
+        assert load_result(tmp_path).law_prior == after.law_prior
+
+
+def test_a_saved_result_of_an_earlier_version_had_a_uniform_prior(found, tmp_path):
+    wrap(found).save(tmp_path)
+    header = json.loads((tmp_path / HEADER).read_text())
+    for name in ("law_prior", "coverage"):
+        del header[name]
+    for one in header["equations"]:
+        del one["log_prior"]
+    for name in ("law_prior", "interval"):
+        del header["search"][name]
+    (tmp_path / HEADER).write_text(json.dumps(header))
+    after = load_result(tmp_path)
+    assert after.law_prior == after.search.law_prior == "uniform" and after.search.interval == ()
+    assert after.unweighed_share == 0.0 and (after.table["log_prior"] == 0.0).all()
 
 
 def is_beaten(row, table, better):
@@ -169,7 +236,7 @@ def test_nothing_on_the_front_is_beaten(found):
     result = wrap(found)
     front = result.pareto_front
     for row in result.table.itertuples():
-        beaten = is_beaten(row, result.table, lambda a, b: a.log_q - b.log_q)
+        beaten = is_beaten(row, result.table, lambda a, b: a.score - b.score)
         assert (row.Index in front.index) != beaten
     assert front["complexity"].is_monotonic_increasing
 

@@ -7,6 +7,7 @@ import pytest
 import pmsr
 import pmsr.shell.commands
 from pmsr import experiments
+from pmsr.settings import LAW_PRIORS
 from pmsr.shell.cli import main, make_parser
 
 
@@ -164,3 +165,9 @@ def test_help_does_not_wait_for_pymc():
     )
     assert done.stderr == "False False\n"
     assert "usage: pmsr" in done.stdout
+
+
+def test_the_priors_over_laws_are_those_of_the_search(capsys):
+    with pytest.raises(SystemExit):
+        main(["fit", "--help"])
+    assert f"--law-prior {{{','.join(LAW_PRIORS)}}}" in capsys.readouterr().out

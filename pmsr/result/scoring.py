@@ -1,0 +1,74 @@
+"""The log prior of an equation, as a user asks for it: what its score adds to log q."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pmsr.data import Data
+from pmsr.equation.expression import Equation
+from pmsr.evidence.evidence import Evidence
+from pmsr.laws.coincidences import (
+    Generators,
+    Rows,
+    column_signs,
+    count_coincidences,
+    interval_columns,
+)
+from pmsr.laws.prior import LawPrior, LawPriorOption, best_spelling, read_law_prior
+
+
+def find_log_prior(
+    equation: Equation,
+    data: Data,
+    law_prior: LawPriorOption,
+    *,
+    interval: Sequence[str] = (),
+    evidence: Evidence | None = None,
+) -> float:
+    """Return the log of the prior probability of a law, but for a constant.
+
+    Parameters
+    ----------
+    equation
+        The law. A description is that of its best spelling.
+    data
+        What it explains, with its variables in its order: their signs say where units are looked
+        at.
+    law_prior
+        As in :class:`pmsr.Search`.
+    interval
+        Columns whose zero is arbitrary; those that the equation does not have do not matter.
+    evidence
+        With the best fit, if it is known.
+
+    Examples
+    --------
+    >>> from pmsr.data import make_data
+    >>> data = make_data([1.0, 2.0, 3.0], [1.0, 1.4, 1.7])
+    >>> find_log_prior(Equation("c0*sqrt(x0)", ["x0"]), data, "description")
+    -4.0
+    >>> find_log_prior(Equation("c0*sqrt(x0)", ["x0"]), data, "uniform")
+    0.0
+    """
+    prior = read_law_prior(law_prior)
+    if not isinstance(prior, LawPrior):
+        return float(prior(equation))
+    shifted = interval_columns(
+        equation.variables, [name for name in interval if name in equation.variables]
+    )
+    # Coincidences belong to the law: they are counted where its best fit is known.
+    found = count_coincidences(
+        equation.program,
+        len(equation.variables),
+        signs=column_signs(data.X),
+        generators=Generators.of_columns(len(equation.variables), shifted),
+        rows=known_rows(data, evidence),
+    )
+    return prior.log_p(best_spelling(equation, prior).program, found)
+
+
+def known_rows(data: Data, evidence: Evidence | None) -> Rows | None:
+    """Return where a law was seen: the data and its best fit; None if it has none."""
+    if evidence is None or evidence.failure is not None or not np.isfinite(evidence.theta).all():
+        return None
+    return data.X, evidence.theta
