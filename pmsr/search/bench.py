@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pmsr.equation.expression import Equation
-from pmsr.equation.program import Program
+from pmsr.equation.program import Program, Tables
 from pmsr.equation.structure import MAX_PARAMETERS
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.problem import Problem
-from pmsr.laws.coincidences import column_signs, count_coincidences
-from pmsr.laws.prior import LawPrior
+from pmsr.laws.coincidences import Generators, column_signs, interval_columns
+from pmsr.laws.prior import find_log_priors
 from pmsr.search.engines import Engine, engine_of
-from pmsr.search.folding import Folded, Rules
+from pmsr.search.folding import Rules
 from pmsr.search.genome import Primitives
 from pmsr.search.memory import Floats
 from pmsr.settings import Search, Settings
@@ -71,20 +71,34 @@ class Bench:
             and problem.weights is None
         )
 
-    def log_priors(self, laws: Folded) -> Floats:
-        """Log prior probabilities of folded laws."""
-        prior, signs = LawPrior(), column_signs(self.problem.data.X)
-        programs = [laws.program(k) for k in range(len(laws))]
-        d = len(self.names)
-        found = [count_coincidences(one, d, signs=signs) for one in programs]
-        return prior.log_ps(programs, found)
+    @cached_property
+    def generators(self) -> Generators:
+        """Changes of units that a law should survive."""
+        return Generators.of_columns(
+            len(self.names),
+            interval_columns(
+                self.names, [one for one in self.search.interval if one in self.names]
+            ),
+        )
+
+    def log_priors(self, laws: Tables, theta: Floats | None = None) -> Floats:
+        """Log prior probabilities of laws as they are spelled, of shape (n,)."""
+        X = self.problem.data.X
+        return find_log_priors(
+            self.search.law_prior,
+            laws,
+            self.names,
+            signs=column_signs(X),
+            generators=self.generators,
+            X=None if theta is None else X,
+            theta=theta,
+        )
 
     def log_prior(self, program: Program) -> float:
         """Log prior probability of one law."""
-        if not self.is_screened:
+        if self.search.fitness != "evidence":
             return 0.0
-        d, signs = len(self.names), column_signs(self.problem.data.X)
-        return LawPrior().log_p(program, count_coincidences(program, d, signs=signs))
+        return float(self.log_priors(Tables.of([program]))[0])
 
     def final_score(self, equation: Equation, evidence: Evidence) -> float:
         """Return what the result is ranked by."""

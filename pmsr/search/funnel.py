@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from pmsr.equation.expression import Equation
+from pmsr.equation.program import Tables
 from pmsr.evidence.evidence import seed_for, weigh
 from pmsr.limits import check_time
 from pmsr.search.archive import Candidate
@@ -137,7 +139,10 @@ class Funnel:
         with self._timed("screening"):
             found = screen(batch, bench.problem, bench.seed, keys=laws.key)
         with self._timed("prior"):
-            log_p = bench.log_priors(laws)
+            tables = Tables(
+                laws.nodes, laws.n_nodes, laws.literals, laws.n_literals, laws.n_parameters
+            )
+            log_p = bench.log_priors(tables, found.theta)
         digests = digest_curves(found, bench.problem.data)
         log_q = found.log_q.copy()
         for k in np.flatnonzero(np.isin(digests, np.array(list(self.weighed), dtype=np.uint64))):
@@ -231,9 +236,8 @@ def enumerate_into(funnel: Funnel, bench: Bench, done: int = 0) -> Iterator[tupl
 
 def candidate_of(law: Leader, variables: tuple[str, ...]) -> Candidate:
     """Return what a search says of a law, with its equation as text."""
-    graph = Genome(law.program.nodes, tuple(law.program.literals.tolist()))
     return Candidate(
-        str(graph.equation(variables)),
+        str(Equation.from_program(law.program, variables)),
         law.score,
         law.log_q,
         law.log_q_se,
