@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Tables
@@ -26,7 +27,8 @@ from pmsr.search.screening import Batch, digest_curves, screen
 CHUNK = 256  # laws that are screened between two looks at the clock
 # Of what was screened, at most, is weighed. More would take most of the time, and change little:
 # what leads in the end is weighed again in any case.
-SHARE = 0.01
+SHARE = 0.005
+REACH = 7.0  # nats behind the best within which a law is a contender
 
 
 class Funnel:
@@ -85,6 +87,13 @@ class Funnel:
             folded = fold_genomes(genomes, bench.rules)
         self.judge_folded(folded, bench)
         return folded.key
+
+    def are_known(self, genomes: Sequence[Genome], bench: Bench) -> NDArray[np.bool_]:
+        """Tell which graphs would bring nothing new: known laws, and what is refused."""
+        with self._timed("folding"):
+            folded = fold_genomes(genomes, bench.rules)
+        self.n_folded += len(folded)
+        return (folded.refusal != ACCEPTED) | self.memory.is_known(folded.key)
 
     def scores(self, names: Keys) -> Floats:
         """Return the score of each graph; -inf for those that were refused."""
@@ -186,7 +195,7 @@ class Funnel:
         while self.n_sampled < SHARE * self.n_screened:
             front = self.leaders.laws[: bench.search.n_finalists]
             law = next((one for one in front if not one.is_weighed), None)
-            if law is None:
+            if law is None or law.score < front[0].score - REACH:
                 break
             check_time()
             seed = seed_for(f"{law.law:016x}", bench.seed)

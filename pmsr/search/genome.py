@@ -67,7 +67,7 @@ class Primitives:
         if self.size < 3:
             raise ValueError(f"A graph needs at least 3 rows, got {self.size!r}.")
 
-    @property
+    @cached_property
     def codes(self) -> tuple[int, ...]:
         """Node codes of the allowed operators."""
         return tuple(operator_code(name) for name in self.operators)
@@ -93,7 +93,7 @@ class Genome:
     literals: tuple[float, ...] = ()
     shared: bool = True
 
-    @property
+    @cached_property
     def used(self) -> list[int]:
         """Rows that the result depends on, itself included, in order.
 
@@ -102,14 +102,14 @@ class Genome:
         >>> Genome(np.array([[0, 0, 0], [1, 0, 0], [4, 0, 0]], dtype=np.int32)).used
         [0, 2]
         """
-        rows = self.rows.tolist()
-        needed = [False] * len(rows)
-        needed[-1] = True
-        for index in range(len(rows) - 1, -1, -1):
-            if needed[index]:
-                for child in _children(rows[index]):
-                    needed[child] = True
-        return [index for index, need in enumerate(needed) if need]
+        waiting = [len(self.rows) - 1]
+        needed = set(waiting)
+        while waiting:
+            for child in _children(self.rows[waiting.pop()].tolist()):
+                if child not in needed:
+                    needed.add(child)
+                    waiting.append(child)
+        return sorted(needed)
 
     @property
     def complexity(self) -> int:
@@ -513,11 +513,11 @@ def _bypassed(genome: Genome, index: int, keep: int) -> Genome:
         # The result itself: the other takes its place.
         rows[index] = rows[keep]
         return replace(genome, rows=rows)
-    for later in range(index + 1, len(rows)):
-        arity = _arity(int(rows[later, 0]))
-        for place in range(1, 1 + arity):
-            if rows[later, place] == index:
-                rows[later, place] = keep
+    for later in genome.used:
+        if later > index:
+            for place in range(1, 1 + _arity(int(rows[later, 0]))):
+                if rows[later, place] == index:
+                    rows[later, place] = keep
     return replace(genome, rows=rows)
 
 
@@ -627,20 +627,14 @@ def _choose(places: Sequence[int], rng: np.random.Generator) -> int:
 
 
 def _arity(code: int) -> int:
-    if code < FIRST_OPERATOR:
-        return 1 if code == POWER else 0
-    return _operator_arities()[code - FIRST_OPERATOR]
+    try:
+        return _arities[code]
+    except IndexError:  # at first, and after a user added a row
+        _arities[:] = [0, 0, 0, 1, *(row.arity for row in OPERATORS.values())]
+        return _arities[code]
 
 
-def _operator_arities() -> tuple[int, ...]:
-    global _arities
-    arities = _arities
-    if len(arities) != len(OPERATORS):  # a user added a row
-        arities = _arities = tuple(row.arity for row in OPERATORS.values())
-    return arities
-
-
-_arities: tuple[int, ...] = ()
+_arities: list[int] = []
 
 
 def _children(row: Sequence[int]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from deap import base, tools
+from numpy.typing import NDArray
 
 from pmsr.equation.expression import Equation
 from pmsr.search.archive import Candidate
@@ -31,6 +32,7 @@ from pmsr.search.selection import pair_by_distance
 N_CLIMBERS = 3  # of the best individuals that climb at a refresh
 MAX_CLIMB = 5  # steps that each takes at most
 N_TRAVELLERS = 4  # of the best individuals that go to the next island
+N_RENEWALS = 3  # further mutations of a child that is known already
 PERIOD = 10  # generations between exchanges, if the search is never refreshed
 
 
@@ -39,6 +41,9 @@ class Judge(Protocol):
 
     def judge(self, genomes: Sequence[Genome], bench: Bench) -> Keys:
         """Make sure that all graphs are known; return their names, the same for the same law."""
+
+    def are_known(self, genomes: Sequence[Genome], bench: Bench) -> NDArray[np.bool_]:
+        """Tell which graphs would bring nothing new."""
 
     def scores(self, names: Keys) -> Floats:
         """Return the score of each name; -inf for what was refused."""
@@ -174,6 +179,7 @@ class _Evolving:
         children: list[Genome] = []
         for first, second in families:
             children += self._children(first, second)
+        self._renew(children)
         names = self.judge.judge(children, self.bench)
         scores, new_scores = self.judge.scores(self.names), self.judge.scores(names)
         for place, parents in enumerate(families):
@@ -199,6 +205,17 @@ class _Evolving:
             else genome
             for genome in genomes
         ]
+
+    def _renew(self, children: list[Genome]) -> None:
+        """Mutate children that would bring nothing new once more, a few times."""
+        places = list(range(len(children)))
+        for _ in range(N_RENEWALS):
+            known = self.judge.are_known([children[place] for place in places], self.bench)
+            places = [place for place, is_known in zip(places, known, strict=True) if is_known]
+            if not places:
+                return
+            for place in places:
+                children[place] = self.toolbox.mutate(children[place], rng=self.rng)
 
     def _refresh(self) -> None:
         """Replace repeated laws by random ones, and let the best meet all their neighbours."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,12 @@ class Leader:
     log_p: float
     size: int
     curve: NDArray[np.float64]
+
+    @cached_property
+    def first(self) -> float:
+        """The first finite value of the curve: where two laws differ, it nearly always does too."""
+        finite = self.curve[np.isfinite(self.curve)]
+        return float(finite[0]) if len(finite) else 0.0
 
     @property
     def score(self) -> float:
@@ -113,9 +120,11 @@ class Leaders:
     def _find(self, laws: list[Leader], one: Leader) -> int | None:
         if one.rank >= self.n_rows:
             return next((k for k, law in enumerate(laws) if law.key == one.key), None)
+        first, tolerance = one.first, self.tolerance
         for k, law in enumerate(laws):
-            if law.rank == one.rank and agree(law.curve, one.curve, self.tolerance):
-                return k
+            if abs(law.first - first) <= tolerance and law.rank == one.rank:
+                if agree(law.curve, one.curve, tolerance):
+                    return k
         return None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pmsr.evidence.evidence import seed_for
 from pmsr.limits import check_time
@@ -60,6 +61,10 @@ class Sampler:
     def best(self, bench: Bench) -> Candidate | None:
         """Return the best so far."""
         return self._top
+
+    def are_known(self, genomes: Sequence[Genome], bench: Bench) -> NDArray[np.bool_]:
+        """Tell which graphs would bring nothing new: the paper does not ask."""
+        return np.zeros(len(genomes), dtype=bool)
 
     def judge(self, genomes: Sequence[Genome], bench: Bench) -> Keys:
         """Read and weigh what is new among graphs; return their names."""
