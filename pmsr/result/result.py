@@ -583,6 +583,7 @@ def from_evolution(
                 search.law_prior,
                 interval=search.interval,
                 evidence=evidence,
+                is_spelled=found.n_screened > 0,
             ),
             search.interval,
         )

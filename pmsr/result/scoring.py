@@ -24,6 +24,7 @@ def find_log_prior(
     *,
     interval: Sequence[str] = (),
     evidence: Evidence | None = None,
+    is_spelled: bool = False,
 ) -> float:
     """Return the log of the prior probability of a law, but for a constant.
 
@@ -40,6 +41,8 @@ def find_log_prior(
         Columns whose zero is arbitrary; those that the equation does not have do not matter.
     evidence
         With the best fit, if it is known.
+    is_spelled
+        Whether the equation is in its best spelling already, as what comes from a search is.
 
     Examples
     --------
@@ -64,7 +67,8 @@ def find_log_prior(
         generators=Generators.of_columns(len(equation.variables), shifted),
         rows=known_rows(data, evidence),
     )
-    return prior.log_p(best_spelling(equation, prior).program, found)
+    spelled = equation if is_spelled else best_spelling(equation, prior)
+    return prior.log_p(spelled.program, found)
 
 
 def known_rows(data: Data, evidence: Evidence | None) -> Rows | None:

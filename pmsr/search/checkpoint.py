@@ -106,7 +106,7 @@ def save_state(path: str | Path, state: State, bench: Bench) -> None:
     }
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with writing(Path(path)) as part, part.open("xb") as file:
-        np.savez(file, header=text, **arrays)
+        np.savez(file, **{"header": text, **arrays})  # type: ignore[arg-type]
 
 
 def load_state(path: str | Path, bench: Bench) -> State:
@@ -334,8 +334,8 @@ def _decode_funnel(record: dict[str, Any], name: str, arrays: Arrays, bench: Ben
         Leader(
             program=program,
             curve=curves[k],
-            **{what: float(values[what][k]) for what in _NUMBERS},
             **{what: int(counts[what][k]) for what in _COUNTS},
+            **{what: float(values[what][k]) for what in _NUMBERS},  # type: ignore[arg-type]
         )
         for k, program in enumerate(programs)
     )

@@ -243,10 +243,9 @@ class _Run:
         """Number of distinct equations seen."""
         return self._total("n_screened")
 
-    def _total(self, count: str, islands: Sequence[Island] | None = None) -> int:
+    def _total(self, count: str) -> int:
         """Add up what was counted before the islands and on them."""
-        islands = (self.islands or (self.ground,)) if islands is None else islands
-        return self.tally.get(count, 0) + sum(getattr(one.judge, count) for one in islands)
+        return self.tally.get(count, 0) + sum(getattr(judge, count) for judge in self.judges)
 
     def restore(self, state: State) -> None:
         """Go on where a checkpoint left off."""
@@ -326,11 +325,6 @@ class _Run:
             yield from self._levels()
             if not self.is_enumerated:
                 return
-        if not self.islands:
-            judge = self.ground.judge
-            self.tally = {count: getattr(judge, count) for count in COUNTS}
-            known = judge.count_anew()
-            self.islands = tuple(Island(k, known) for k in range(self.search.n_islands))
         while True:
             clock = time.monotonic()
             deadline = self.deadline
@@ -340,13 +334,20 @@ class _Run:
             # A first population alone, so that there is something to show.
             last = min((self.generation // period + 1) * period, self.search.generations)
             last = last if self.history else 0
-            done = self.workers.evolve(self.islands, self.seeds, last, deadline)
+            done = self.workers.evolve(self.islands or self._land(), self.seeds, last, deadline)
             if done is None:
                 return
+            if not self.islands:
+                self.tally = {count: getattr(self.ground.judge, count) for count in COUNTS}
             self.slowest = max(self.slowest, time.monotonic() - clock) if last else 0.0
             self._record(done)
             self.islands = exchange(done) if last and last % period == 0 else tuple(done)
             yield True
+
+    def _land(self) -> tuple[Island, ...]:
+        """Return islands without a population, which know what was enumerated."""
+        known = self.ground.judge.count_anew()
+        return tuple(Island(k, known) for k in range(self.search.n_islands))
 
     def _levels(self) -> Iterator[bool]:
         """Enumerate, level by level."""
@@ -400,9 +401,9 @@ class _Run:
     def _record(self, islands: Sequence[Island]) -> None:
         """Write a line of the logbook for each generation: of all islands together."""
         elapsed = time.monotonic() - self.started
-        n_seen = self._total("n_screened", islands)
         for records in zip(*(island.records for island in islands), strict=True):
             best = max(records, key=lambda one: float(one["score_best"]))
+            n_seen = self.tally.get("n_screened", 0) + sum(one["n_candidates"] for one in records)
             before = self.history[-1]["score_best"] if self.history else -np.inf
             if best["score_best"] > before:
                 self.last_improvement = best["generation"]
@@ -423,11 +424,12 @@ class _Run:
         names = self.data.names
         archive = Archive(gather(self.judges, self.bench))
         laws = order_finalists(archive.leaders, archive.front, names, self.search.n_finalists)
-        spelled = {law.key: spell(law.key, names, self.bench) for law in laws}
-        places = group_laws([Trace(spelled[law.key].key) for law in laws])
-        keys = [str(spelled[laws[place].key]) for place in places]
+        best = archive.best.score if archive.best else 0.0
+        spelled = {law.key: spell(law, best, self.bench) for law in laws}
+        places = group_laws([Trace(spelled[law.key][0].key) for law in laws])
+        keys = {str(spelled[laws[k].key][0]): spelled[laws[k].key][1] for k in places}
         # A constant can always be weighed.
-        keys = keys or [str(constant_equation(names))]
+        keys = keys or {str(constant_equation(names)): True}
         pairs: list[tuple[Equation, Evidence]] = []
         clock = time.monotonic()
         show(f"weighing {len(keys)} finalists again")
@@ -466,11 +468,11 @@ class _Run:
             limit=self.limit,
             weighed=self.weighed,
             n_folded=self._total("n_folded"),
-            n_screened=self._total("n_screened"),
+            n_screened=self.n_weighed if self.bench.is_screened else 0,
             n_sampled=self._total("n_sampled"),
             n_enumerated=self.n_enumerated,
             level=self.level,
-            log_rest=self._rest([law for law in laws if spelled[law.key].key in self.weighed]),
+            log_rest=self._rest([law for law in laws if spelled[law.key][0].key in self.weighed]),
             is_settled=self._is_settled(),
         )
 

@@ -1,7 +1,7 @@
 """The equations that are weighed again at the end: which, in which order, and within the time."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
@@ -26,6 +26,9 @@ MOST_SHARE = 0.5  # of max_time, at most, for the same
 # Nats behind the best beyond which a law is no finalist: it would have less than a thousandth of
 # the best one's probability.
 FINAL_REACH = 7.0
+# Nats behind the best within which a screened law is weighed with replicates, and spelled for a
+# reader: what is farther behind has a fiftieth of its probability.
+NEAR = 4.0
 
 
 def order_finalists(
@@ -73,10 +76,13 @@ def gather(judges: Sequence[Any], bench: Bench) -> list[Candidate]:
     return [candidate_of(law, bench.names) for law in near]
 
 
-def spell(key: str, variables: tuple[str, ...], bench: Bench) -> Equation:
-    """Return the equation of a candidate, as a reader should see it."""
-    equation = read_key(key, variables)
-    return best_spelling(equation) if bench.is_screened else equation
+def spell(law: Candidate, best: float, bench: Bench) -> tuple[Equation, bool]:
+    """Return the equation of a candidate, as a reader should see it, and whether it is near."""
+    equation = read_key(law.key, bench.names)
+    if not bench.is_screened:
+        return equation, True
+    is_near = law.score >= best - NEAR
+    return best_spelling(equation) if is_near else equation, is_near
 
 
 @lru_cache(maxsize=1024)
@@ -135,7 +141,7 @@ def reserve(whole: float, quick: float, settings: Settings) -> float:
 
 
 def weigh_finalists(
-    keys: Sequence[str],
+    keys: Mapping[str, bool],
     workers: Workers,
     settings: Settings,
     seed: int,
@@ -143,14 +149,15 @@ def weigh_finalists(
     limit: float,
     quick: float,
 ) -> Iterator[tuple[Equation, Weighed]]:
-    """Weigh equations thoroughly, in order, until the time that is left is a posterior's.
+    """Weigh equations again, in order, until the time that is left is a posterior's.
 
     At least half of the time is theirs: without them there is no winner to sample.
 
     Parameters
     ----------
     keys
-        Of the equations; the first two are weighed in any case.
+        Of the equations, each with whether it is so near the best that it is worth replicates and
+        more draws. The first two are weighed in any case.
     workers, settings, seed
         Of the search.
     limit
@@ -161,29 +168,37 @@ def weigh_finalists(
     thorough = settings.for_finalists()
     slowest, weighed = _expected(quick, settings), set()
     half = 0.5 * (time.monotonic() + limit)
-    for chunk in batches(keys, workers.n_workers):
+    for chunk in batches(list(keys), workers.n_workers):
         until = max(half, limit - _posterior_work(thorough) * slowest)
         clock = time.monotonic()
         if clock > until:
             break
         # With other random numbers: the search has chosen those that its own had favoured.
-        for equation, one in _weigh_again(chunk, workers, thorough, seed + 1, until):
+        effort = [thorough if keys[key] else settings for key in chunk]
+        for equation, one in _weigh_again(chunk, workers, effort, seed + 1, until):
             weighed.add(equation.key)
             yield equation, one
         slowest = max(slowest, time.monotonic() - clock)
     # The simplest and the best must be there. For those that there was no time for, what the
     # search itself knows of them, with its larger standard error, has to do.
-    missing = [key for key in keys[:2] if read_key(key, workers.names).key not in weighed]
-    yield from _weigh_again(missing, workers, settings, seed, None)
+    missing = [key for key in list(keys)[:2] if read_key(key, workers.names).key not in weighed]
+    yield from _weigh_again(missing, workers, [settings] * len(missing), seed, None)
 
 
 def _weigh_again(
-    keys: Sequence[str], workers: Workers, settings: Settings, seed: int, until: float | None
+    keys: Sequence[str],
+    workers: Workers,
+    effort: Sequence[Settings],
+    seed: int,
+    until: float | None,
 ) -> Iterator[tuple[Equation, Weighed]]:
     """Weigh each equation in a worker of its own; those that end in time."""
     equations = [read_key(key, workers.names) for key in keys]
-    tasks = [(key, one.program) for key, one in zip(keys, equations, strict=True)]
-    found = workers.weigh(tasks, settings, seed, until)
+    tasks = [
+        (key, one.program, settings)
+        for key, one, settings in zip(keys, equations, effort, strict=True)
+    ]
+    found = workers.weigh(tasks, seed, until)
     for equation, weighed in zip(equations, found, strict=True):
         if weighed is not None:
             yield equation, weighed

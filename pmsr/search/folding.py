@@ -290,8 +290,8 @@ def fold_genomes(genomes: Sequence[Genome], rules: Rules) -> Folded:
     literals = np.zeros((len(genomes), most))
     for place, genome in enumerate(genomes):
         literals[place, : len(genome.literals)] = genome.literals
-    rows = np.array([genome.rows for genome in genomes], np.int32).reshape(len(genomes), -1, 3)
-    return fold(rows, literals, rules=rules)
+    rows = np.array([genome.rows for genome in genomes], np.int32)
+    return fold(rows if genomes else np.empty((0, 1, 3), np.int32), literals, rules=rules)
 
 
 def _empty(n: int, width: int) -> Folded:

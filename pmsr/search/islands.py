@@ -61,6 +61,10 @@ class Judge(Protocol):
         """Return a judge that goes its own way from here."""
 
     @property
+    def n_screened(self) -> int:
+        """How many distinct candidates it has judged."""
+
+    @property
     def starters(self) -> Sequence[Leader]:
         """Laws that a first population may draw from, best first."""
 
@@ -263,6 +267,7 @@ class _Evolving:
                 "rmse_best": best.rmse if best else np.inf,
                 "n_distinct": len(np.unique(self.names)),
                 "n_failed": int(np.count_nonzero(failed)),
+                "n_candidates": self.judge.n_screened,
             }
         )
 

@@ -21,8 +21,11 @@ class Running(Protocol):
     """What is shown of a search."""
 
     search: Search
-    generation: int
     started: float
+
+    @property
+    def generation(self) -> int:
+        """Generations done."""
 
     @property
     def best(self) -> Candidate | None:

@@ -80,8 +80,7 @@ class Workers:
 
     def weigh(
         self,
-        tasks: Sequence[tuple[str, Program]],
-        settings: Settings,
+        tasks: Sequence[tuple[str, Program, Settings]],
         seed: int,
         deadline: float | None,
     ) -> list[Weighed | None]:
@@ -90,16 +89,16 @@ class Workers:
         Parameters
         ----------
         tasks
-            Keys and programs.
-        settings, seed
-            Of the evidence; a task's own seed follows from this one and from its key.
+            Keys, programs, and options of the evidence.
+        seed
+            A task's own seed follows from this one and from its key.
         deadline
             When to stop, by ``time.monotonic``.
         """
         until, added = _to_wall_clock(deadline), added_operators()
         found = self.parallel(
             delayed(_weigh)(key, program, self.bench, settings, seed, added, until)
-            for key, program in tasks
+            for key, program, settings in tasks
         )
         return list(found)
 
