@@ -305,15 +305,17 @@ def test_arrays_of_another_shape_or_type_are_refused(tmp_path, saved, kind):
     assert {"0.rows", "1.rows", "0.names", "1.names"} <= set(names)
     for name in names:
         for change in (
-            lambda _, arrays, name=name: arrays.pop(name),
-            lambda _, arrays, name=name: arrays.update({name: arrays[name][:-1]}),
-            lambda _, arrays, name=name: arrays.update({name: arrays[name][None]}),
-            lambda _, arrays, name=name: arrays.update(
-                {name: np.zeros_like(arrays[name], np.int8)}
-            ),
-            lambda _, arrays, name=name: arrays.update({name: np.zeros(0)}),
+            lambda array: array[:-1],
+            lambda array: array[None],
+            lambda array: np.zeros_like(array, np.int8),
+            lambda array: np.zeros(0),
         ):
-            assert is_refused(path, saved[kind], bench, change), name
+
+            def put(_, arrays, name=name, change=change):
+                arrays[name] = change(arrays[name])
+
+            assert is_refused(path, saved[kind], bench, put), name
+        assert is_refused(path, saved[kind], bench, lambda _, arrays, name=name: arrays.pop(name))
 
 
 def edit(name, place, value):
