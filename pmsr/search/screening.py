@@ -99,10 +99,11 @@ class Batch:
         return keys
 
     def take(self, which: Integers | slice) -> "Batch":
-        """Choose some of the laws."""
+        """Choose some of the laws, with room for the largest of them."""
+        lengths = np.ascontiguousarray(self.lengths[which])
         return Batch(
-            np.ascontiguousarray(self.nodes[which]),
-            np.ascontiguousarray(self.lengths[which]),
+            np.ascontiguousarray(self.nodes[which][:, : lengths.max(initial=1)]),
+            lengths,
             np.ascontiguousarray(self.literals[which]),
             np.ascontiguousarray(self.n_parameters[which]),
         )
