@@ -18,6 +18,7 @@ would be hundreds of nats on all rows.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +50,10 @@ GROWTH = 4
 # With this share every stage takes as long as any other that descends from one start.
 SHARE = 1.0 / GROWTH
 # At most so many go on because they are not certainly worse: then each stage takes twice as long
-# as the one before, from the little that one start takes.
+# as the one before, from the little that one start takes. Some may always: among few laws a share
+# would leave the best one alone while nothing is decided.
 MOST = 0.5
+FEW = 8
 N_DEVIATIONS = 2.0  # of the paired difference within which a law is not certainly worse
 CHUNK = 1 << 21  # predictions that are in memory together
 
@@ -115,8 +118,8 @@ class Reference:
     log_q
         On all rows.
     levels
-        Of shape (n_stages - 1, 2): the log q above which `SHARE` and `MOST` of the laws that came
-        so far are, in each stage, of the batch after which this was made.
+        Of shape (n_stages - 1, 2): the log q that `SHARE` and `MOST` of the laws reached, in each
+        stage, in the batch after which this was made.
     """
 
     program: Program
@@ -306,23 +309,27 @@ class _Task:
         return log_q, squares * self.deviation**2, error
 
     def _error(self, stage: int, fitted: Fitted, reference: "Reference | None") -> Floats:
-        r"""Standard error of log q, by the scatter of paired shares in the squared errors.
+        r"""Return the standard error of log q.
 
         To first order :math:`\log(SSE/SSE^{ref})` changes with each row by the difference of its
-        shares; log q by half of (1 - gamma) N times that. What all rows have in common is known.
+        shares; log q by half of (1 - gamma) N times that. What the p parameters of either law took
+        of its error is, in units of the variance of the noise, chi squared of variance 2p: a term
+        that happens to be fitted as zero makes two curves one, and yet may be there. Of N rows n
+        are known.
         """
         n, n_all = self.stages.sizes[stage], self.stages.sizes[-1]
-        data = self.stages.data
+        data, rank = self.stages.data, fitted.rank
         shares = ((data.y[:n] - fitted.curves[:, :n]) / self.deviation) ** 2
         shares /= np.sum(shares, axis=1, keepdims=True)
         theirs: Floats | float = 1.0 / n
         if reference is not None:
             theta = reference.theta[stage, None, : reference.program.n_parameters]
             values = evaluate(reference.program, theta, data.X[:n])[0]
-            theirs = (data.y[:n] - values) ** 2
+            theirs = ((data.y[:n] - values) / self.deviation) ** 2
             theirs = theirs / np.sum(theirs)
-        deviation = np.sqrt(np.sum((shares - theirs) ** 2, axis=1) * (1.0 - n / n_all))
-        error = 0.5 * (1.0 - self.problem.gamma) * n_all * deviation
+            rank = rank + reference.rank
+        variance = np.sum((shares - theirs) ** 2, axis=1) + 2.0 * rank / n**2
+        error = 0.5 * (1.0 - self.problem.gamma) * n_all * np.sqrt(variance * (1.0 - n / n_all))
         return np.where(np.isfinite(error), error, 0.0)
 
 
@@ -370,11 +377,12 @@ def _chosen(fitted: Fitted, which: Integers) -> Fitted:
 
 
 def _levels(log_q: Floats) -> Floats:
-    """Return the log q above which `SHARE` and `MOST` of the laws are; NaN if there is none."""
-    finite = log_q[np.isfinite(log_q)]
-    if not len(finite):
+    """Return the log q that `SHARE` and `MOST` of the laws reach; NaN if there is none."""
+    best_first = -np.sort(-log_q[np.isfinite(log_q)])
+    n = len(best_first)
+    if n == 0:
         return np.full(2, np.nan)
-    return np.asarray(np.quantile(finite, [1.0 - SHARE, 1.0 - MOST]))
+    return best_first[[ceil(SHARE * n) - 1, min(n, max(FEW, ceil(MOST * n))) - 1]]
 
 
 def _goes_on(
