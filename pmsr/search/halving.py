@@ -217,7 +217,7 @@ def screen_many(
     levels = np.full((len(stages.sizes) - 1, 2), np.nan)
     for stage in range(len(stages.sizes)):
         for some in _chunks(which, stages.sizes[stage]):
-            fitted = _chosen(first, some)
+            fitted = first.take(some)
             if stage:
                 fitted = task.descend(stage, some, path.theta[stage - 1, some])
                 path.enter(stage, stages, some, fitted)
@@ -298,13 +298,14 @@ class _Task:
         n, n_all = self.stages.sizes[stage], self.stages.sizes[-1]
         squares, error = fitted.squares, np.zeros(len(fitted.squares))
         if n < n_all:
-            squares = squares * (n_all - fitted.rank) / (n - fitted.rank)
-            with np.errstate(invalid="ignore"):
+            # A law may be as far off as floats go, and then it is infinitely far.
+            with np.errstate(over="ignore", invalid="ignore"):
+                squares = squares * (n_all - fitted.rank) / (n - fitted.rank)
+                # A fit without any error says nothing of the noise in the other rows.
+                if reference is not None and reference.squares[stage] > 0.0:
+                    expected = reference.squares[stage] * (n_all - reference.rank)
+                    squares = squares * (reference.squares[-1] * (n - reference.rank) / expected)
                 error = self._error(stage, fitted, reference)
-            # A fit without any error says nothing of the noise in the other rows.
-            if reference is not None and reference.squares[stage] > 0.0:
-                expected = reference.squares[stage] * (n_all - reference.rank)
-                squares = squares * reference.squares[-1] * (n - reference.rank) / expected
         log_q = linear_log_qs(fitted.rank, squares, self.problem)
         return log_q, squares * self.deviation**2, error
 
@@ -352,9 +353,18 @@ class _Path:
     def of(cls, batch: Batch, stages: Stages) -> "_Path":
         n_laws, n_stages = len(batch.nodes), len(stages.sizes)
         p = max(1, int(batch.n_parameters.max(initial=0)))
-        counts = [np.zeros(n_laws, dtype=np.int64) for _ in range(5)]
-        numbers = [np.zeros(n_laws) for _ in range(3)]
-        return cls(np.zeros((n_stages, n_laws, p)), np.zeros((n_stages, n_laws)), *counts, *numbers)
+        return cls(
+            theta=np.zeros((n_stages, n_laws, p)),
+            squares=np.zeros((n_stages, n_laws)),
+            stage=np.zeros(n_laws, dtype=np.int64),
+            rank=np.zeros(n_laws, dtype=np.int64),
+            outcome=np.zeros(n_laws, dtype=np.int64),
+            n_evaluations=np.zeros(n_laws, dtype=np.int64),
+            n_points=np.zeros(n_laws, dtype=np.int64),
+            log_q=np.zeros(n_laws),
+            sse=np.zeros(n_laws),
+            log_q_error=np.zeros(n_laws),
+        )
 
     def enter(self, stage: int, stages: Stages, which: Integers, fitted: Fitted) -> None:
         self.theta[stage, which, : fitted.theta.shape[1]] = fitted.theta
@@ -370,10 +380,6 @@ def _chunks(which: Integers, n: int) -> Iterator[Integers]:
     size = max(1, CHUNK // n)
     for start in range(0, len(which), size):
         yield which[start : start + size]
-
-
-def _chosen(fitted: Fitted, which: Integers) -> Fitted:
-    return Fitted(*(array[which] for array in fitted))
 
 
 def _levels(log_q: Floats) -> Floats:
@@ -403,7 +409,7 @@ def _carry_through(task: _Task, first: Fitted) -> Reference | None:
     for law in np.argsort(-log_q, kind="stable"):
         if not np.isfinite(log_q[law]):
             return None
-        one, fitted = np.array([law]), _chosen(first, np.array([law]))
+        one, fitted = np.array([law]), first.take(np.array([law]))
         theta, squares = [fitted.theta[0]], [fitted.squares[0]]
         for stage in range(1, len(task.stages.sizes)):
             fitted = task.descend(stage, one, theta[-1][None, :])

@@ -206,6 +206,17 @@ class Fitted(NamedTuple):
     outcome: Integers
     n_evaluations: Integers
 
+    def take(self, which: Integers) -> "Fitted":
+        """Choose some of the laws."""
+        return Fitted(
+            self.theta[which],
+            self.squares[which],
+            self.rank[which],
+            self.curves[which],
+            self.outcome[which],
+            self.n_evaluations[which],
+        )
+
 
 def fit_batch(
     batch: Batch,

@@ -209,6 +209,14 @@ def test_without_any_law_that_can_be_fitted_there_is_no_reference():
     assert found.reference is None and found.log_q[0] == -np.inf
 
 
+def test_a_law_as_far_off_as_floats_go_is_infinitely_far():
+    problem = many_rows(1000)
+    texts = ("c0", "x0*1e154", "c0*x0", "exp(exp(2*x0))", "x0*1e153")
+    found = screen_many(of(*texts), problem, 0, Stages.of(problem.data, 0))
+    assert np.all(found.n_rows[[1, 3, 4]] == FIRST)
+    assert np.all(found.log_q[[1, 3, 4]] < found.log_q[0] - 1e3)
+
+
 def test_a_thousand_laws_on_100000_rows_need_less_than_300_megabytes():
     problem = many_rows(100_000)
     stages = Stages.of(problem.data, 0)
