@@ -74,7 +74,7 @@ def run(law, options, seconds, seed=0):
     )
     problem = Problem.of(data, QUICK)
     truth = screen(Batch.of([law.equation.program]), problem, 0)
-    digest = digest_curves(truth, data)[0]
+    digest = digest_curves(truth, data, np.zeros(1, dtype=np.uint64))[0]
     best = found.screened.law[np.argmax(found.screened.score)]
     return {
         "law": law.name,

@@ -13,6 +13,7 @@ from pmsr.laws.prior import find_log_priors
 from pmsr.search.engines import Engine, engine_of
 from pmsr.search.folding import Rules
 from pmsr.search.genome import Primitives
+from pmsr.search.halving import Stages
 from pmsr.search.memory import Floats
 from pmsr.settings import Search, Settings
 
@@ -58,6 +59,11 @@ class Bench:
         rules = Rules.of(self.search)
         most = MAX_PARAMETERS if rules.max_parameters is None else rules.max_parameters
         return replace(rules, max_parameters=min(most, MAX_PARAMETERS))
+
+    @cached_property
+    def stages(self) -> Stages:
+        """The rows, in the order in which laws meet them."""
+        return Stages.of(self.problem.data, self.seed)
 
     @property
     def is_screened(self) -> bool:

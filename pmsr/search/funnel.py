@@ -20,14 +20,18 @@ from pmsr.search.bench import Bench
 from pmsr.search.enumeration import enumerate_laws
 from pmsr.search.folding import ACCEPTED, Folded, fold_genomes
 from pmsr.search.genome import Genome
+from pmsr.search.halving import Reference, screen_many
 from pmsr.search.leaders import Leader, Leaders
 from pmsr.search.memory import Floats, Keys, Memory, Records
-from pmsr.search.screening import Batch, digest_curves, screen
+from pmsr.search.screening import Batch, digest_curves
 
 CHUNK = 256  # laws that are screened between two looks at the clock
 # Of what was screened, at most, is weighed. More would take most of the time, and change little:
 # what leads in the end is weighed again in any case.
 SHARE = 0.005
+# Rows beyond which fewer are weighed, in proportion: each takes longer, and the closed form is then
+# exact.
+MANY_ROWS = 500
 REACH = 7.0  # nats behind the best within which a law is a contender
 
 
@@ -46,6 +50,7 @@ class Funnel:
         self.n_folded = self.n_sampled = self.n_failed = self.n_given = 0
         self.seconds = dict.fromkeys(("folding", "screening", "prior", "weighing"), 0.0)
         self.weighed: dict[int, float] = {}
+        self.reference: Reference | None = None
         self._best: tuple[Leader, Candidate] | None = None
 
     def copy(self) -> "Funnel":
@@ -146,17 +151,21 @@ class Funnel:
             laws.n_parameters.astype(np.int64),
         )
         with self._timed("screening"):
-            found = screen(batch, bench.problem, bench.seed, keys=laws.key)
+            found = screen_many(
+                batch, bench.problem, bench.seed, bench.stages, self.reference, keys=laws.key
+            )
+        self.reference = found.reference or self.reference
         with self._timed("prior"):
             tables = Tables(
                 laws.nodes, laws.n_nodes, laws.literals, laws.n_literals, laws.n_parameters
             )
             log_p = bench.log_priors(tables, found.theta)
-        digests = digest_curves(found, bench.problem.data)
+        n_rows = len(bench.problem.data.y)
+        digests = digest_curves(found, bench.problem.data, laws.key)
         log_q = found.log_q.copy()
         for k in np.flatnonzero(np.isin(digests, np.array(list(self.weighed), dtype=np.uint64))):
             log_q[k] = self.weighed[int(digests[k])]
-        rmse = np.sqrt(found.sse / len(bench.problem.data.y))
+        rmse = np.sqrt(found.sse / n_rows)
         self.memory.add(
             Records(
                 laws.key,
@@ -171,7 +180,8 @@ class Funnel:
         )
         self.n_failed += int(np.count_nonzero(np.isneginf(log_q)))
         score = log_q + log_p
-        near = np.flatnonzero(score > self.leaders.floor)
+        # Of what did not meet all rows, only an estimate is known.
+        near = np.flatnonzero((score > self.leaders.floor) & (found.n_rows == n_rows))
         near = near[np.argsort(-score[near], kind="stable")]
         self.leaders.add(
             Leader(
@@ -192,7 +202,8 @@ class Funnel:
     def _weigh_contenders(self, bench: Bench) -> None:
         """Weigh those among the first places that are not weighed, best first, if few enough."""
         known = dict(self.weighed)
-        while self.n_sampled < SHARE * self.n_screened:
+        share = SHARE * min(1.0, MANY_ROWS / len(bench.problem.data.y))
+        while self.n_sampled < share * self.n_screened:
             front = self.leaders.laws[: bench.search.n_finalists]
             law = next((one for one in front if not one.is_weighed), None)
             if law is None or law.score < front[0].score - REACH:

@@ -54,7 +54,7 @@ class Workers:
         return replace(self, parallel=Parallel(n_jobs=1))
 
     def _call(self, tasks: Sequence[Any]) -> list[Any]:
-        """Do tasks; if a worker dies, with others once more: each is a function of its arguments."""
+        """Do tasks, functions of their arguments; if a worker dies, once more with others."""
         try:
             return list(self.parallel(tasks))
         except BrokenExecutor:
