@@ -156,7 +156,7 @@ class Candidates:
         )
         numbers = LawPrior(per_node=0.0).describe(tables)
         nodes = numbers - LawPrior(per_node=1.0).describe(tables)
-        self.features.append(np.column_stack([nodes, -numbers, found]))
+        self.features.append(np.column_stack([nodes, -numbers, found[:, :3]]))
         self.log_q.append(screened.log_q)
         self.law.append(self.known.add(screened))
         self.programs += [tables.program(k) for k in range(tables.n_programs)]
