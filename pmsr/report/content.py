@@ -35,6 +35,9 @@ class ReportContent:
         ``log_q`` of a conventional search may be NaN: the report then speaks of errors.
     winner
         Name of the equation that is put forward; None if none could be weighed.
+    families
+        Names of laws that the data cannot tell apart, together, the face first; the most probable
+        family first. What is in none is one of its own.
     posterior
         ArviZ data of the winner, from :func:`pmsr.sample_posterior`; None leaves the parameters
         and their pictures out.
@@ -68,6 +71,7 @@ class ReportContent:
     equations: Mapping[str, Equation]
     table: pd.DataFrame
     winner: str | None
+    families: Sequence[Sequence[str]] = ()
     # Any: the type of a posterior depends on ArviZ.
     posterior: Any = None
     prediction: pd.DataFrame | None = None
@@ -165,6 +169,7 @@ def gather_content(
         equations={name: one.equation for name, one in zip(names, result.equations, strict=True)},
         table=table,
         winner=names[result.chosen] if weighed else None,
+        families=[[names[place] for place in family.places] for family in result.families],
         posterior=posterior,
         prediction=prediction,
         variable=variable,

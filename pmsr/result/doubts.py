@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.data import Data
+from pmsr.equation.notation import percent
 from pmsr.evidence.diagnostics import normality
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.trust import THOROUGH
@@ -161,43 +162,67 @@ def doubt_chance(text: str, lead: float, n_tried: int) -> list[str]:
 
 
 def doubt_winner(
-    texts: Sequence[str],
-    probabilities: Sequence[float],
-    winner: int,
-    *,
-    is_pooled: bool = False,
+    text: str, own: tuple[float, int], rivals: Mapping[str, tuple[float, int]]
 ) -> list[str]:
     """Say whether the winner is not clearly more probable than the strongest of the others.
 
     Parameters
     ----------
-    texts, probabilities
-        The equations.
-    winner
-        Place of the one that is put forward.
-    is_pooled
-        Whether the probabilities include those of other equations that draw the same curve.
+    text
+        The equation that is put forward.
+    own
+        Probability of its family, and how many laws that has.
+    rivals
+        The same for the other families, by the equations that speak for them.
 
     Examples
     --------
-    >>> doubt_winner(["c0*x", "c0"], [0.9, 0.1], 0)
+    >>> doubt_winner("c0*x", (0.9, 1), {"c0": (0.1, 1)})
     []
-    >>> print(doubt_winner(["c0*x", "c0"], [0.6, 0.4], 0)[0][:71])
-    The data do not decide: 'c0*x' has probability 0.60, 'c0' has 0.40. Com
+    >>> print(doubt_winner("c0*x", (0.6, 3), {"c0": (0.4, 1)})[0][:79])
+    The data do not decide: 'c0*x' (with 2 laws like it) has probability 60.0%, 'c0
     """
-    others = [k for k in range(len(texts)) if k != winner and probabilities[k] > 0.0]
-    if not others or not np.isfinite(probabilities[winner]):
+    probability, n_laws = own
+    others = {rival: known for rival, known in rivals.items() if known[0] > 0.0}
+    if not others or not np.isfinite(probability):
         return []
-    rival = max(others, key=lambda k: probabilities[k])
-    if probabilities[winner] < CLEARLY * probabilities[rival]:
-        alike = " (with what draws the same curve)" if is_pooled else ""
-        return [
-            f"The data do not decide: {texts[winner]!r} has probability "
-            f"{probabilities[winner]:.2f}, {texts[rival]!r} has {probabilities[rival]:.2f}{alike}. "
-            "Compare their predictions, average over all of them (average=True, or --average), "
-            "or measure where they differ."
-        ]
-    return []
+    rival = max(others, key=lambda one: others[one][0])
+    if probability >= CLEARLY * others[rival][0]:
+        return []
+    begin = "do not decide"
+    if others[rival][0] >= CLEARLY * probability:
+        begin = "speak for another law"
+    return [
+        f"The data {begin}: {_with_family(text, n_laws)} has probability "
+        f"{percent(probability)}, {_with_family(rival, others[rival][1])} has "
+        f"{percent(others[rival][0])}. Compare their predictions, average over all of them "
+        "(average=True, or --average), or measure where they differ."
+    ]
+
+
+def doubt_face(text: str, probability: float, face: str, probability_of_face: float) -> list[str]:
+    """Say whether a law that was chosen has one like it that is clearly more probable.
+
+    Examples
+    --------
+    >>> doubt_face("c0*x", 0.6, "c0*x", 0.6)
+    []
+    >>> print(doubt_face("c0*x**c1", 0.19, "c0*x", 0.79)[0][:71])
+    The data cannot tell 'c0*x**c1' from 'c0*x', which is more probable (79
+    """
+    if not CLEARLY * probability < probability_of_face:
+        return []
+    return [
+        f"The data cannot tell {text!r} from {face!r}, which is more probable "
+        f"({percent(probability_of_face)} against {percent(probability)}). Have a reason of your "
+        "own for this one."
+    ]
+
+
+def _with_family(text: str, n_laws: int) -> str:
+    if n_laws == 1:
+        return repr(text)
+    return f"{text!r} (with {n_laws - 1} {'law' if n_laws == 2 else 'laws'} like it)"
 
 
 def doubt_prior(text: str, prior_sensitivity: float, leads: Mapping[str, float]) -> list[str]:

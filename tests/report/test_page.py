@@ -335,3 +335,16 @@ def test_the_template_is_part_of_the_package():
 )
 def test_numbers_are_short(number, text):
     assert short(number) == text
+
+
+def test_laws_like_the_winner_are_folded_beneath_it_and_add_up_everywhere(galileo):
+    alike = dataclasses.replace(galileo, families=[["c0*sqrt(H)", "c0 + c1*H"]])
+    page = Page(render_report(alike))
+    assert page.words.count("1 law like it") == 2  # on the card and in the table
+    first, second = galileo.table["probability"].iloc[:2]
+    assert f"probability {percent(first)}" in page.words
+    assert f"with 1 law like it {percent(first + second)}" in page.words
+    # In the table the family has its sum, and its other member its own share.
+    assert percent(second) in page.words
+    apart = Page(render_report(galileo)).words
+    assert "like it" not in apart

@@ -11,6 +11,7 @@ from pmsr.result.doubts import (
     doubt_chance,
     doubt_columns,
     doubt_evidence,
+    doubt_face,
     doubt_failures,
     doubt_interpolation,
     doubt_noise,
@@ -72,15 +73,27 @@ def test_columns_that_do_not_vary_are_named():
 
 
 def test_a_winner_must_be_three_times_as_probable_as_the_next():
-    assert doubt_winner(["a", "b", "c"], [0.3, 0.61, 0.09], 1)
-    assert not doubt_winner(["a", "b", "c"], [0.2, 0.61, 0.19], 1)
-    [doubt] = doubt_winner(["a", "b", "c"], [0.3, 0.6, 0.1], 2)
-    assert "'c' has probability 0.10, 'b' has 0.60" in doubt
+    assert doubt_winner("b", (0.61, 1), {"a": (0.3, 1), "c": (0.09, 1)})
+    assert not doubt_winner("b", (0.61, 1), {"a": (0.2, 1), "c": (0.19, 1)})
+    [doubt] = doubt_winner("c", (0.1, 2), {"a": (0.2, 1), "b": (0.29, 7)})
+    assert doubt.startswith("The data do not decide: ")
+    [doubt] = doubt_winner("c", (0.1, 2), {"a": (0.3, 1), "b": (0.6, 7)})
+    assert doubt.startswith("The data speak for another law: ")
+    assert "'c' (with 1 law like it) has probability 10.0%, 'b' (with 6 laws like it) has" in doubt
 
 
-@pytest.mark.parametrize("probabilities", [[np.nan, np.nan], [1.0, 0.0], [1.0]])
-def test_without_a_rival_there_is_nothing_to_decide(probabilities):
-    assert doubt_winner(["a", "b"][: len(probabilities)], probabilities, 0) == []
+@pytest.mark.parametrize(
+    ("own", "rivals"), [(np.nan, {"b": (np.nan, 1)}), (1.0, {"b": (0.0, 1)}), (1.0, {})]
+)
+def test_without_a_rival_there_is_nothing_to_decide(own, rivals):
+    assert doubt_winner("a", (own, 1), rivals) == []
+
+
+def test_a_law_is_doubted_if_one_like_it_is_more_probable():
+    assert doubt_face("a", 0.3, "a", 0.3) == doubt_face("a", np.nan, "b", np.nan) == []
+    assert doubt_face("a", 0.11, "b", 0.3) == []
+    [doubt] = doubt_face("a", 0.09, "b", 0.3)
+    assert doubt.startswith("The data cannot tell 'a' from 'b', which is more probable (30.0%")
 
 
 def test_a_lead_smaller_than_the_prior_sensitivity_is_doubted():

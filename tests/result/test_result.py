@@ -294,8 +294,16 @@ def test_doubts_of_the_choice_come_first(result):
     assert result.probabilities[0] > 3 * result.probabilities[1]
     assert result.warnings == []
     first, *rest = result.select("power").warnings
-    assert first.startswith("The data do not decide: 'c0*H**c1' has probability 0.")
+    # Within the data, nobody can tell the two apart.
+    assert first.startswith("The data cannot tell 'c0*H**c1' from 'c0*sqrt(H)', which is more")
     assert rest == result["power"].warnings
+    first, *rest = result.select("line").warnings
+    share = result.probabilities[2]
+    assert first.startswith("The data speak for another law: 'c0 + c1*H' has probability")
+    assert (
+        f"probability {share:.1%}, 'c0*sqrt(H)' (with 1 law like it) has {1 - share:.1%}" in first
+    )
+    assert rest == result["line"].warnings
 
 
 def test_a_lead_over_the_constant_is_measured_by_how_many_equations_were_tried():
