@@ -161,6 +161,7 @@ def _describe_winner(content: ReportContent) -> dict[str, Any] | None:
         "log_q": _log_q(row["log_q"], row["log_q_se"]),
         "probability": percent(row["probability"]),
         **_describe_family(content, content.winner),
+        "coincidences": list(content.coincidences.get(content.winner, ())),
         "rmse": short(row["rmse"]),
         "complexity": int(row["complexity"]),
         "is_best": bool(row["score"] >= best),
@@ -238,6 +239,7 @@ def _text_rows(content: ReportContent) -> list[dict[str, Any]]:
         rows.append(
             {
                 "key": str(name),
+                "coincidences": list(content.coincidences.get(str(name), ())),
                 "rank": place,
                 **_describe_family(content, str(name)),
                 "name": _own_name(str(name), equation),

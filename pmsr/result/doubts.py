@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -22,6 +22,9 @@ LEAST_PER_PARAMETER = 2.0  # observations for each parameter, the noise level in
 CLEARLY = 3.0  # how many times more probable than the next a clear winner is
 LEAST_P = 0.05  # of the test for normal residuals
 ROUNDING = 1e-9  # of the largest value of the target: residuals below are those of floats
+BEYOND = 0.1  # of the data's range: where a user will ask next
+N_BEYOND = 10  # places there, to either side
+N_ROWS = 64  # rows from which one variable is led beyond the data
 N_NAMED = 5  # columns that a doubt names; more would hide the other doubts
 
 
@@ -256,6 +259,111 @@ def doubt_prior(text: str, prior_sensitivity: float, leads: Mapping[str, float])
         f"{abs(prior_sensitivity):.2g} nats, more than it is ahead of {rival!r} "
         f"({ahead[rival]:.2g}). Take the two for equally good, or measure where they differ."
     ]
+
+
+def doubt_settled(is_settled: bool) -> list[str]:
+    """Say whether a search was ended while it still found better laws.
+
+    Examples
+    --------
+    >>> doubt_settled(True)
+    []
+    >>> doubt_settled(False)[0][:66]
+    'The search had not settled: its best score was still rising when t'
+    """
+    if is_settled:
+        return []
+    return [
+        "The search had not settled: its best score was still rising when time ended, so that "
+        "probabilities are only those among what it has seen. Go on with it: pmsr resume in the "
+        "shell, or fit with a checkpoint and a larger max_time."
+    ]
+
+
+def doubt_unweighed(share: float, probability: float) -> list[str]:
+    """Say whether laws that were only screened may together be as probable as the winner.
+
+    Parameters
+    ----------
+    share
+        Their probability.
+    probability
+        That of the winner's family.
+
+    Examples
+    --------
+    >>> doubt_unweighed(0.1, 0.8)
+    []
+    >>> doubt_unweighed(0.4, 0.5)[0][:64]
+    'Laws that were only screened, not weighed, hold 40.0% of the pro'
+    """
+    if not CLEARLY * share > probability:
+        return []
+    return [
+        f"Laws that were only screened, not weighed, hold {percent(share)} of the probability, as "
+        "far as a formula for linear laws tells. Weigh more of them: "
+        "search=pmsr.Search(n_finalists=200), or more time."
+    ]
+
+
+def doubt_beyond(
+    text: str, data: Data, used: Sequence[str], curve: Callable[[Floats], Floats]
+) -> list[str]:
+    """Say whether a law is not defined within a tenth of the data's range beyond the data.
+
+    Parameters
+    ----------
+    text
+        The law.
+    data
+        What it explains.
+    used
+        Names of the variables on which it depends.
+    curve
+        Returns its values at points, of shape (n, d).
+
+    Notes
+    -----
+    One variable at a time is led beyond the data, the others stay as they were measured. A variable
+    that was always positive stays so, and one that was negative too.
+
+    Examples
+    --------
+    >>> from pmsr.data import make_data
+    >>> data = make_data([1.0, 2.0, 3.0], [0.0, 0.8, 1.0])
+    >>> doubt_beyond("sqrt(x0)", data, ["x0"], lambda X: np.sqrt(X[:, 0]))
+    []
+    >>> doubt_beyond("sqrt(log(x0))", data, ["x0"], lambda X: np.sqrt(np.log(X[:, 0])))[0][:53]
+    "'sqrt(log(x0))' is not defined at x0 = 0.98, just bey"
+    """
+    rows = data.X[np.unique(np.linspace(0, len(data.X) - 1, N_ROWS).astype(int))]
+    undefined: list[tuple[float, str]] = []
+    for name in used:
+        column = data.names.index(name)
+        for far, value, low, high in _places_beyond(data.X[:, column]):
+            points = rows.copy()
+            points[:, column] = value
+            with np.errstate(all="ignore"):
+                if not np.isfinite(curve(points)).all():
+                    where = f"{name} = {value:.6g}, just beyond the data ({low:.6g} to {high:.6g})"
+                    undefined.append((far, where))
+    if not undefined:
+        return []
+    return [
+        f"{text!r} is not defined at {min(undefined)[1]}. A law should be defined where you will "
+        "ask next: prefer one that is, or measure there."
+    ]
+
+
+def _places_beyond(values: Floats) -> Iterator[tuple[float, float, float, float]]:
+    """Yield how far beyond, the place, and the ends of the data."""
+    low, high = float(values.min()), float(values.max())
+    for k in range(1, N_BEYOND + 1):
+        far = BEYOND * (high - low) * k / N_BEYOND
+        if low - far > 0.0 or low < 0.0:
+            yield far, low - far, low, high
+        if high + far < 0.0 or high > 0.0:
+            yield far, high + far, low, high
 
 
 def doubt_noise(residuals: Floats, y: Floats) -> list[str]:

@@ -26,13 +26,15 @@ from pmsr.files import BROKEN, as_count, as_history, as_list, as_number, as_seed
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import find_winner, model_probabilities, pareto_front, rank
 from pmsr.laws.prior import LawPriorOption
-from pmsr.result.coverage import Coverage
+from pmsr.result.coverage import Coverage, describe_coverage, untried_operators
 from pmsr.result.doubts import (
     doubt_chance,
     doubt_columns,
     doubt_face,
     doubt_prior,
     doubt_range,
+    doubt_settled,
+    doubt_unweighed,
     doubt_winner,
     warn,
 )
@@ -268,6 +270,17 @@ class Result:
         score = _rank_by(self.equations, self.search)
         return self.table.iloc[pareto_front(score, self.table["complexity"].to_list())]
 
+    @property
+    def search_notes(self) -> list[str]:
+        """What a search knows about itself, in words: how much it has seen, and what it has not."""
+        if self.search is None:
+            return []
+        notes = describe_coverage(self.coverage, self.unweighed_share)
+        untried = untried_operators(self.search.operators)
+        if untried:
+            notes.append(f"Usual operators that were not tried: {' '.join(untried)}.")
+        return notes
+
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the parameters of all equations with their uncertainty.
 
@@ -299,7 +312,8 @@ class Result:
     def _find_doubts(self) -> list[str]:
         text, own = self.best.equation.text, self.family
         others = [family for family in self.families if family is not own]
-        doubts = doubt_chance(text, self._lead(), self._n_tried)
+        doubts = doubt_settled(self.coverage.is_settled)
+        doubts += doubt_chance(text, self._lead(), self._n_tried)
         undecided = []
         if own is not None:
             rivals = {one.face.equation.text: (one.probability, len(one)) for one in others}
@@ -308,6 +322,7 @@ class Result:
             undecided += doubt_face(
                 text, self.probabilities[self.chosen], own.face.equation.text, of_face
             )
+            undecided += doubt_unweighed(self.unweighed_share, own.probability)
         sensitivity = self.best.evidence.prior_sensitivity
         doubts += undecided or doubt_prior(text, sensitivity, self._leads(others))
         used, constant = self.best.used, self.data.constant
@@ -501,7 +516,8 @@ class Result:
                 f"{row.rmse:.4g}",
             ]
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-        titles = ("", "equation", "log q", "score", "probability", "complexity", "RMSE")
+        chance = "probability" if self.coverage.is_settled else "probability (not settled)"
+        titles = ("", "equation", "log q", "score", chance, "complexity", "RMSE")
         head = "<tr>" + "".join(f"<th>{title}</th>" for title in titles) + "</tr>"
         return f"<div>{self.best._repr_html_()}<table>{head}{''.join(rows)}</table></div>"
 

@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -498,6 +498,8 @@ def _describe(result: Result, path: Path | None, report: Path | None) -> dict[st
             for family in result.families
         ],
         "unweighed_share": result.unweighed_share,
+        "coverage": asdict(result.coverage),
+        "coincidences": best.coincidences,
         "chosen": result.chosen,
         "warnings": result.warnings,
         "stopped": result.stopped,
@@ -541,7 +543,8 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
     n_hidden = len(result) - len(_shown_places(result))
     if n_hidden:
         notes.append(f"{n_hidden} more are in the report and in equations.csv.")
-    console.print(" ".join(notes), style="italic")
+    notes += result.search_notes
+    console.print(" ".join(notes), style="italic", highlight=False)
     if best.evidence.failure is not None:
         console.print(f"\nNo equation could be weighed: {escape(best.evidence.failure)}.")
         return
@@ -555,6 +558,9 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
             console.print(escape(f"    {name} = {plus_minus(mean, sd)}{meaning}"), soft_wrap=True)
     except ValueError:  # weighed, but not sampled; a doubt says so
         pass
+    for phrase in best.coincidences:
+        lines = wrap(f"It {phrase}.", console.width - 4, break_on_hyphens=False)
+        console.print("    " + "\n    ".join(map(escape, lines)), soft_wrap=True, highlight=False)
     doubts = result.warnings
     if doubts:
         console.print("\nBefore you trust it:")
@@ -573,12 +579,12 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
 
 def _probability_in_words(result: Result) -> str:
     """Return the probability of the best and of its family."""
-    own = percent(float(result.probabilities[result.chosen]))
+    text = f"probability {percent(float(result.probabilities[result.chosen]))}"
     family = result.family
-    if family is None or len(family) == 1:
-        return f"probability {own}"
-    others = "1 law" if len(family) == 2 else f"{len(family) - 1} laws"
-    return f"probability {own}; with {others} like it {percent(family.probability)}"
+    if family is not None and len(family) > 1:
+        others = "1 law" if len(family) == 2 else f"{len(family) - 1} laws"
+        text += f"; with {others} like it {percent(family.probability)}"
+    return text if result.coverage.is_settled else f"{text} (the search had not settled)"
 
 
 def _shown_places(result: Result) -> list[int]:
@@ -606,7 +612,8 @@ def _to_rich(result: Result, title: str) -> Table:
     )
     shown.add_column("", no_wrap=True)
     shown.add_column("equation", overflow="fold")
-    numbers = ("log q", "score", "prob.", "family", "RMSE")
+    chance = "prob." if result.coverage.is_settled else "prob. (not settled)"
+    numbers = ("log q", "score", chance, "family", "RMSE")
     for header in numbers if has_evidence else ("params", "RMSE"):
         shown.add_column(header, justify="right", no_wrap=True)
     rows = result.table.to_dict("records")

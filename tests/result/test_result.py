@@ -668,3 +668,24 @@ def test_a_loaded_equation_has_the_region_of_its_evidence(tmp_path):
         assert own.held() == other.held() and own.radius == other.radius
         np.testing.assert_array_equal(own.centres, other.centres)
         np.testing.assert_array_equal(own.starts(), other.starts())
+
+
+def test_a_search_says_what_it_has_seen_and_what_not(found):
+    seen = dataclasses.replace(found, n_screened=900, n_sampled=70, n_enumerated=50, level=4)
+    notes = wrap(seen).search_notes
+    assert notes[:2] == [
+        "900 laws were screened, 70 of them weighed by sampling.",
+        "All 50 laws of up to 4 nodes were screened.",
+    ]
+    assert notes[2] == "Usual operators that were not tried: - exp log sin cos pow."
+    assert weigh_equations(["c0"], *SHELF, settings=QUICK, random_seed=1).search_notes == []
+
+
+def test_a_search_that_had_not_settled_and_what_it_left_unweighed_are_doubted(found):
+    best = wrap(found).best.score
+    result = wrap(dataclasses.replace(found, is_settled=False, log_rest=best))
+    first, *others = result.warnings
+    assert first.startswith("The search had not settled")
+    assert any(one.startswith("Laws that were only screened, not weighed, hold") for one in others)
+    assert "probability (not settled)" in result._repr_html_()
+    assert "not settled" not in wrap(found)._repr_html_()
