@@ -40,6 +40,8 @@ from pmsr.result.doubts import (
 )
 from pmsr.result.family import Family, find_families, tabulate_families
 from pmsr.result.fitted import FittedEquation, Kind, interval_rows
+from pmsr.result.inclusion import tabulate_inclusion
+from pmsr.result.robustness import N_REWEIGHED, tabulate_robustness
 from pmsr.result.scoring import find_log_prior
 from pmsr.result.storage import (
     damaged,
@@ -280,6 +282,62 @@ class Result:
         if untried:
             notes.append(f"Usual operators that were not tried: {' '.join(untried)}.")
         return notes
+
+    @cached_property
+    def inclusion(self) -> pd.DataFrame:
+        """The probability that each variable and operator is part of the law.
+
+        Under their names, with the columns ``kind`` (variable or operator) and ``probability``,
+        among the laws that were weighed. A difference counts as ``+``.
+        """
+        return tabulate_inclusion(self.equations, self.probabilities, self.data.names)
+
+    def credible_set(self, level: float = 0.95) -> pd.DataFrame:
+        """Return the smallest set of laws that holds so much of the probability.
+
+        Parameters
+        ----------
+        level
+            How much.
+
+        Returns
+        -------
+        DataFrame
+            Rows of `table`, the most probable first; its attribute ``probability`` is what they
+            hold. If a search has left more than the rest unweighed, that is less than the level,
+            and all laws are in the set.
+        """
+        level = check_level(level)
+        shares = np.nan_to_num(self.probabilities)
+        order = np.argsort(-shares, kind="stable")
+        held = np.cumsum(shares[order])
+        # Sums of so many shares are known to rounding errors only.
+        enough = np.flatnonzero(held >= level - 1e-9)
+        n = int(enough[0]) + 1 if len(enough) else int(np.count_nonzero(shares))
+        rows = self.table.iloc[order[:n]].copy()
+        rows.attrs = {"level": level, "probability": float(shares[order[:n]].sum())}
+        return rows
+
+    def robustness(self, n_reweighed: int = N_REWEIGHED) -> pd.DataFrame:
+        """Return how the winner, and the probability of the best, change under other priors.
+
+        Parameters
+        ----------
+        n_reweighed
+            How many of the leading laws are weighed again with the other prior of the parameters,
+            flat or invariant, which takes its time; 0 for none.
+
+        Returns
+        -------
+        DataFrame
+            One row for each prior: as reported, laws equally probable, costs of laws halved and
+            doubled, parameters flat (of the leading laws only). The columns: ``winner`` and its
+            ``probability``; ``of_best`` and ``of_family``, the probabilities of what was reported
+            as the best and of its family; ``same_family``, whether the winner is in it. All among
+            the laws that were weighed. The attribute ``verdict`` is "robust" if every winner is, or
+            "depends on the prior".
+        """
+        return tabulate_robustness(self.equations, self.families, self.chosen, n_reweighed)
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the parameters of all equations with their uncertainty.

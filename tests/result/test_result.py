@@ -689,3 +689,19 @@ def test_a_search_that_had_not_settled_and_what_it_left_unweighed_are_doubted(fo
     assert any(one.startswith("Laws that were only screened, not weighed, hold") for one in others)
     assert "probability (not settled)" in result._repr_html_()
     assert "not settled" not in wrap(found)._repr_html_()
+
+
+def test_the_credible_set_is_the_smallest_that_holds_enough(result, found):
+    shares = result.probabilities
+    assert shares[0] < 0.95 < shares[:2].sum()
+    rows = result.credible_set(0.95)
+    assert list(rows.index) == ["root", "power"]
+    assert rows.attrs == {"level": 0.95, "probability": pytest.approx(shares[:2].sum())}
+    assert list(result.credible_set(float(shares[0])).index) == ["root"]
+    assert len(result.credible_set(1.0 - 1e-12)) == 3
+    with pytest.raises(ValueError, match=r"level must be in \(0, 1\), got 95"):
+        result.credible_set(95)
+    # A search that left most unweighed has no such set: all that it has.
+    best = wrap(found).best.score
+    rest = wrap(dataclasses.replace(found, log_rest=best + 3.0))
+    assert rest.credible_set(0.95).attrs["probability"] == pytest.approx(1 - rest.unweighed_share)
