@@ -15,6 +15,7 @@ from pmsr.evidence.evidence import Evidence, Weighed
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import rank
+from pmsr.laws.units import read_units
 from pmsr.limits import OutOfTime, time_left, time_limit
 from pmsr.search.archive import Archive, Candidate
 from pmsr.search.bench import Bench
@@ -169,7 +170,9 @@ def run_evolution(
     """
     search, settings = search or Search(), settings or QUICK
     problem = as_problem(data, settings, search.max_parameters)
-    problem = replace(problem, data=leave_out_constant(problem.data))
+    whole = problem.data
+    read_units(search.units, whole.names, whole.target, interval=search.interval)  # or an error
+    problem = replace(problem, data=leave_out_constant(whole))
     seeds = [guess_without_constant(seed, problem.data) for seed in seeds]
     seed = int(np.random.default_rng(random_seed).integers(2**63))
     run = _Run(Bench(problem, search, settings, seed), seeds, n_jobs)
