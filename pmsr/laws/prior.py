@@ -109,6 +109,8 @@ class LawCounts:
 class LawPrior:
     """What the parts of a law cost, in nats.
 
+    The defaults were chosen on laws of science, see ``docs/law_prior.md``.
+
     Parameters
     ----------
     per_node
@@ -135,8 +137,8 @@ class LawPrior:
     ValueError: per_node must be a number of at least 0, got -1.0.
     """
 
-    per_node: float = 1.0
-    per_coincidence: float = 2.0
+    per_node: float = 1.5
+    per_coincidence: float = 1.0
     per_pure_number: float | None = None
     operators: Mapping[str, float] = field(default_factory=dict, hash=False)
     counts: LawCounts | None = None
