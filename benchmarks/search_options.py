@@ -24,6 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from laws_of_science import LAWS, make
 
+import pmsr.search.funnel
 import pmsr.search.islands
 from pmsr.evidence.problem import Problem
 from pmsr.search.evolution import run_evolution
@@ -33,16 +34,19 @@ from pmsr.search.screening import Batch, digest_curves, screen
 from pmsr.settings import QUICK, Search
 
 RESULTS = Path(__file__).parent / "results"
+N_RENEWALS, N_EXPANDED = pmsr.search.islands.N_RENEWALS, pmsr.search.funnel.N_EXPANDED
 FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "tanh", "pow")
 
+# Beside options of `Search`, constants of the modules by their names.
 OPTIONS = {
     "4 islands, 10,000 enumerated": {},
     "1 island": {"n_islands": 1},
     "2 islands": {"n_islands": 2},
-    "8 islands of 60": {"n_islands": 8, "population_size": 60},
+    "no expansion": {"N_EXPANDED": 0},
+    "15 expanded": {"N_EXPANDED": 15},
     "3,000 enumerated": {"n_enumerated": 3_000},
     "30,000 enumerated": {"n_enumerated": 30_000},
-    "children as in the paper": {"renewals": 0},
+    "children as in the paper": {"N_RENEWALS": 0},
 }
 
 
@@ -62,8 +66,9 @@ def run(law, options, seconds, seed=0):
     """Search for so many CPU seconds; tell what became of the law."""
     data, *_ = make(law, 1000)
     options = dict(options)
-    pmsr.search.islands.N_RENEWALS = options.pop("renewals", 3)
-    search = Search(operators=operators_of(law), generations=10**6, **options)
+    pmsr.search.islands.N_RENEWALS = options.pop("N_RENEWALS", N_RENEWALS)
+    pmsr.search.funnel.N_EXPANDED = options.pop("N_EXPANDED", N_EXPANDED)
+    search = Search(operators=operators_of(law), generations=10**6, n_finalists=1, **options)
     started = time.process_time()
     found = run_evolution(
         data,

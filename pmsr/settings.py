@@ -474,8 +474,7 @@ class Search:
         if units is not None:
             if not isinstance(units, Mapping):
                 raise ValueError(
-                    'units must map names to units, such as {"t": "s"}, got '
-                    f"{_shortened(units)}."
+                    f'units must map names to units, such as {{"t": "s"}}, got {_shortened(units)}.'
                 )
             object.__setattr__(self, "units", dict(units))
         _check_choice("fitness", self.fitness, ("evidence", "rmse"))

@@ -303,6 +303,7 @@ def _encode_funnel(funnel: Funnel, name: str, arrays: Arrays) -> dict[str, Any]:
         "n_forgotten": funnel.memory.n_forgotten,
         "counts": _encode_counts(funnel),
         "reference": _encode_reference(funnel.reference),
+        "expanded": [str(key) for key in sorted(funnel.expanded)],
         "weighed": [[str(law), log_q] for law, log_q in funnel.weighed.items()],
     }
 
@@ -342,6 +343,7 @@ def _decode_funnel(record: dict[str, Any], name: str, arrays: Arrays, bench: Ben
         int(as_text(law)): as_number(log_q) for law, log_q in as_list(record["weighed"])
     }
     funnel.reference = _decode_reference(record["reference"], bench)
+    funnel.expanded = frozenset(int(as_text(key)) for key in as_list(record["expanded"]))
     return _with_counts(funnel, record["counts"])
 
 

@@ -7,6 +7,7 @@ Sequential Monte Carlo is for those that are about to be among the best of an is
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,11 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import Tables
 from pmsr.evidence.evidence import seed_for, weigh
 from pmsr.limits import check_time
-from pmsr.search.archive import Candidate
+from pmsr.search.archive import Candidate, failed_candidate
 from pmsr.search.bench import Bench
 from pmsr.search.enumeration import enumerate_laws
-from pmsr.search.folding import ACCEPTED, Folded, fold_genomes
-from pmsr.search.genome import Genome
+from pmsr.search.folding import ACCEPTED, Folded, fold, fold_genomes
+from pmsr.search.genome import Genome, expansions
 from pmsr.search.halving import Reference, screen_many
 from pmsr.search.leaders import Leader, Leaders
 from pmsr.search.memory import Floats, Keys, Memory, Records
@@ -32,6 +33,7 @@ SHARE = 0.005
 # Rows beyond which fewer are weighed, in proportion: each takes longer, and the closed form is then
 # exact.
 MANY_ROWS = 500
+N_EXPANDED = 5  # leaders that are expanded at a refresh
 REACH = 7.0  # nats behind the best within which a law is a contender
 
 
@@ -51,6 +53,7 @@ class Funnel:
         self.seconds = dict.fromkeys(("folding", "screening", "prior", "weighing"), 0.0)
         self.weighed: dict[int, float] = {}
         self.reference: Reference | None = None
+        self.expanded: frozenset[int] = frozenset()
         self._best: tuple[Leader, Candidate] | None = None
 
     def copy(self) -> "Funnel":
@@ -115,12 +118,12 @@ class Funnel:
 
     def best(self, bench: Bench) -> Candidate | None:
         """Return the best so far, in words."""
-        if not self.leaders.laws:
-            return None
-        law = self.leaders.laws[0]
-        if self._best is None or self._best[0] is not law:
-            self._best = law, candidate_of(law, bench.names)
-        return self._best[1]
+        for law in self.leaders.laws:
+            if self._best is None or self._best[0] is not law:
+                self._best = law, candidate_of(law, bench.names)
+            if self._best[1].failure is None:
+                return self._best[1]
+        return None
 
     def meet(self, other: "Funnel", names: Keys) -> None:
         """Learn from the funnel of another island what these graphs are worth."""
@@ -141,6 +144,17 @@ class Funnel:
         for start in range(0, len(new), CHUNK):
             self._screen(folded.take(new[start : start + CHUNK]), bench, level)
         self._weigh_contenders(bench)
+
+    def expand(self, bench: Bench) -> None:
+        """Screen all that is an operator larger than the best laws that were not expanded yet."""
+        waiting = (law for law in self.leaders.laws if law.key not in self.expanded)
+        for law in list(islice(waiting, N_EXPANDED)):
+            self.expanded = self.expanded | {law.key}
+            rows, lengths = expansions(law.program, bench.primitives)
+            literals = np.tile(law.program.literals, (len(rows), 1))
+            with self._timed("folding"):
+                folded = fold(rows, literals, lengths, bench.rules)
+            self.judge_folded(folded, bench)
 
     def _screen(self, laws: Folded, bench: Bench, level: int) -> None:
         check_time()
@@ -255,9 +269,16 @@ def enumerate_into(funnel: Funnel, bench: Bench, done: int = 0) -> Iterator[tupl
 
 
 def candidate_of(law: Leader, variables: tuple[str, ...]) -> Candidate:
-    """Return what a search says of a law, with its equation as text."""
+    """Return what a search says of a law, with its equation as text.
+
+    Algebra may refuse what could be fitted: a number that is not real where it does not matter.
+    """
+    try:
+        text = str(Equation.from_program(law.program, variables))
+    except ValueError as error:
+        return failed_candidate(f"! {error}", "not a real, finite expression")
     return Candidate(
-        str(Equation.from_program(law.program, variables)),
+        text,
         law.score,
         law.log_q,
         law.log_q_se,
