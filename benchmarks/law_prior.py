@@ -2,7 +2,7 @@
 
 python benchmarks/law_prior.py            weighs the training laws, and chooses
 python benchmarks/law_prior.py --test     weighs the other half, once, under the rules of interest
-python benchmarks/law_prior.py --table    writes docs/law_prior.md from the results
+python benchmarks/law_prior.py --table    prints the tables of docs/law_prior.md from the results
 
 Candidates of a dataset are all laws of an enumeration with + - * / sqrt and the law's own
 functions, the law itself, mutants of it, and what five rounds of a search make of the best: mutants
@@ -156,7 +156,7 @@ class Candidates:
         )
         numbers = LawPrior(per_node=0.0).describe(tables)
         nodes = numbers - LawPrior(per_node=1.0).describe(tables)
-        self.features.append(np.column_stack([nodes, -numbers, found]))
+        self.features.append(np.column_stack([nodes, -numbers, found[:, :3]]))
         self.log_q.append(screened.log_q)
         self.law.append(self.known.add(screened))
         self.programs += [tables.program(k) for k in range(tables.n_programs)]
@@ -344,15 +344,58 @@ def choose(results):
     return min(equal, key=simplicity), best, sorted(equal, key=simplicity)
 
 
-def summary(laws, values):
-    p, wins = values[:, 3], values[:, 1]
-    return (
-        by_law(laws, values[:, 0]).mean(),
-        wins.mean(),
-        values[:, 2].mean(),
-        p.mean(),
-        calibration_error(p, wins),
+def row_of(rule, results, best):
+    """Return a row of a table: the measures, and how far the score is behind the best rule's."""
+    laws, values = results[rule]
+    score, wins, p = by_law(laws, values[:, 0]), values[:, 1], values[:, 3]
+    behind = by_law(*(results[best][0], results[best][1][:, 0])) - score
+    size, shared, pure = rule
+    entries = [
+        size if isinstance(size, str) else f"{size:g}",
+        f"{shared:g}",
+        f"{pure:g}",
+        f"{score.mean():.3f}",
+        f"{behind.mean():.3f} ± {bootstrap_error(behind):.3f}",
+        f"{100 * wins.mean():.0f} %",
+        f"{100 * values[:, 2].mean():.0f} %",
+        f"{100 * p.mean():.0f} %",
+        f"{calibration_error(p, wins):.3f}",
+    ]
+    return "| " + " | ".join(entries) + " |"
+
+
+def print_table(title, rules, results, best):
+    head = (
+        "nats a node",
+        "shared unit",
+        "pure number",
+        "log score",
+        "behind the best",
+        "the law wins",
+        "or holds it",
+        "mean probability",
+        "calibration error",
     )
+    print(f"\n{title}\n\n| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for rule in rules:
+        if rule in results:
+            print(row_of(rule, results, best))
+
+
+def print_tables():
+    train = read("law_prior_train.csv")
+    compared = {rule: found for rule, found in train.items() if rule != UNIFORM}
+    choice, best, equal = choose(compared)
+    n_datasets = len(train[best][0])
+    print(f"{n_datasets} datasets; best {best}; chosen {choice}; {len(equal)} count as equal")
+    by_size = [(size, *choice[1:]) for size in PER_NODE]
+    print_table("Training laws, by the cost of a node", [*by_size, best, UNIFORM], train, best)
+    by_kind = [(choice[0], shared, shared + more) for shared in PER_COINCIDENCE for more in (0, 2)]
+    print_table("Training laws, by the cost of a coincidence", by_kind, train, best)
+    if (RESULTS / "law_prior_test.csv").exists():
+        test = read("law_prior_test.csv")
+        print_table("The same rules, training laws", list(test), train, best)
+        print_table(f"Test laws, {len(test[choice][0])} datasets", list(test), test, best)
 
 
 def main():
@@ -361,16 +404,15 @@ def main():
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
     if arguments.test:
-        choice, best, _ = choose(read("law_prior_train.csv"))
+        results = read("law_prior_train.csv")
+        choice, best, _ = choose(
+            {rule: found for rule, found in results.items() if rule != UNIFORM}
+        )
         rules = tuple(dict.fromkeys([choice, best, REFERENCE, ("counts", *choice[1:]), UNIFORM]))
         run([law for law in LAWS if not law.is_for_training], rules, "law_prior_test")
     elif not arguments.table:
         run([law for law in LAWS if law.is_for_training], (*RULES, UNIFORM), "law_prior_train")
-    for name in ("law_prior_train.csv", "law_prior_test.csv"):
-        if (RESULTS / name).exists():
-            results = read(name)
-            for rule, (laws, values) in results.items():
-                console.print(name, rule, [round(v, 3) for v in summary(laws, values)])
+    print_tables()
 
 
 if __name__ == "__main__":

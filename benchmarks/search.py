@@ -4,7 +4,7 @@ python benchmarks/search.py [--problems shelf no_shelf ...] [--seeds 10] [--time
     [--options '{"refresh": null}'] [--name search]
 
 The law is reported if it is among the finalists, and so weighed; it wins if it is the first. Noise
-is 5 to 10 % of the standard deviation of the target, but for Galileo's and the sine's own. The aims,
+is 5 to 10 % of the standard deviation of the target, but for Galileo's and the sine. The aims,
 fixed before the first run: reported in at least 9 of 10 seeds of every problem, 30 s each; the
 winner in 85 % in all and in at least 6 of 10 of each; on pure noise a constant in 9 of 10.
 

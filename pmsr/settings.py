@@ -1,7 +1,7 @@
 """Frozen options of the evidence, checked once when they are made."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Literal, TypeAlias, TypeGuard
@@ -341,7 +341,7 @@ def check_settings(settings: object, default: Settings) -> Settings:
 ADDED = {"parameter_prior": "flat"}
 """Options that are younger than saved files, with the value that says what was done before."""
 
-ADDED_TO_SEARCH = {"law_prior": "uniform", "interval": ()}
+ADDED_TO_SEARCH = {"law_prior": "uniform", "interval": (), "units": None}
 """The same for options of a search."""
 
 LAW_PRIORS = ("description", "uniform")
@@ -408,6 +408,9 @@ class Search:
     interval
         Names of columns whose zero is arbitrary, such as a date or degrees Celsius: laws that
         depend on it are less probable.
+    units
+        Units of all columns and of the target by name, such as ``{"H": "mm", "D": "mm"}``: a law
+        that does not survive a change of a base unit is then not bred. None if they are not known.
 
     Examples
     --------
@@ -438,6 +441,7 @@ class Search:
     n_enumerated: int = 10_000
     law_prior: Literal["description", "uniform"] | Callable[..., float] = "description"
     interval: tuple[str, ...] = ()
+    units: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         # Users may hand over anything: the types above are a promise, not a fact.
@@ -466,6 +470,13 @@ class Search:
         if not all(isinstance(name, str) for name in columns):
             raise ValueError(f"interval must hold names of columns, got {_shortened(columns)}.")
         object.__setattr__(self, "interval", columns)
+        units: object = self.units
+        if units is not None:
+            if not isinstance(units, Mapping):
+                raise ValueError(
+                    f'units must map names to units, such as {{"t": "s"}}, got {_shortened(units)}.'
+                )
+            object.__setattr__(self, "units", dict(units))
         _check_choice("fitness", self.fitness, ("evidence", "rmse"))
         _check_choice("evidence", self.evidence, ("screened", "smc"))
         size: object = self.population_size

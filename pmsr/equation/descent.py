@@ -115,7 +115,7 @@ class Plan(NamedTuple):
     Parameters
     ----------
     n_points
-        Random points whose errors are looked at.
+        Random points whose errors are looked at; with none, the one start is what theta holds.
     n_starts
         How many of them, the best ones, descend.
     n_steps
@@ -607,6 +607,9 @@ def _fit(evaluate, nodes, literals, X, y, unit, plan, work, best):  # type: igno
     n_evaluations = plan.n_points
     least, best_allowed = np.inf, False
     n_found = _look_around(evaluate, nodes, literals, p, X, y, unit, plan, work)
+    if plan.n_points == 0:
+        kernels.copy_into(work.starts[0], best, p)
+        work.errors[0], n_found = np.inf, 1
     for turn in range(n_found + min(plan.n_finishers, n_found)):
         first, n_steps = turn, plan.n_steps
         if turn >= n_found:  # all have come down a little, and the best go on
@@ -660,16 +663,19 @@ def _screen(  # type: ignore[no-untyped-def]
     """Fit all equations of a batch; return the fingerprint of the operators.
 
     Fills theta of shape (n_laws, most parameters), sse, in units of the target's deviation, rank,
-    curves of shape (n_laws, N + n_probes), outcome and n_evaluations.
+    curves of shape (n_laws, n_kept + n_probes), at the first so many rows and at the probes,
+    outcome and n_evaluations.
     """
     n, n_probes = len(y), len(probes)
+    n_kept = curves.shape[1] - n_probes
     size = structure.find_size(y)
     for law in range(len(nodes)):
         p = n_parameters[law]
         table = nodes[law, : lengths[law]]
         numbers = literals[law]
         n_nodes = len(table)
-        theta[law, :] = 0.0
+        if plan.n_points > 0:
+            theta[law, :] = 0.0
         curves[law, :] = np.nan
         sse[law], rank[law], outcome[law], n_evaluations[law] = np.inf, 0, NEVER_FINITE, 1
         structure.find_affine(
@@ -732,8 +738,8 @@ def _screen(  # type: ignore[no-untyped-def]
         every = work.masks[ACTIVE][:n_nodes]
         evaluate(table, numbers, one, X, n, values, adjoint, every, every, False)
         total = 0.0
+        kernels.copy_into(curves[law], values[-1], n_kept)
         for i in range(n):
-            curves[law, i] = values[-1, i]
             step = (y[i] - values[-1, i]) * unit
             total += step * step
         if not total < np.inf:
@@ -742,7 +748,7 @@ def _screen(  # type: ignore[no-untyped-def]
         every[:] = True
         evaluate(table, numbers, one, probes, n_probes, values, adjoint, every, every, False)
         for i in range(n_probes):
-            curves[law, n + i] = values[-1, i]
+            curves[law, n_kept + i] = values[-1, i]
     return _SEAM
 
 

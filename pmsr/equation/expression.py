@@ -406,15 +406,26 @@ def latex_name(name: str) -> str:
     """
     match = re.fullmatch(r"([^\W\d_]+)_?(\w*)", name)
     if match is None:
-        return rf"\mathrm{{{name.translate(_LATEX_ESCAPES)}}}"
+        return latex_upright(name)
     word, subscript = match[1], match[2]
     if word in _GREEK:
         word = "\\" + word
     elif word in _GREEK_LETTERS:
         word = _GREEK_LETTERS[word]
     elif len(word) > 1:
-        word = rf"\mathrm{{{word.translate(_LATEX_ESCAPES)}}}"
+        word = latex_upright(word)
     if not subscript.isdigit():
         escaped = subscript.translate(_LATEX_ESCAPES)
         subscript = rf"\mathrm{{{escaped}}}" if len(subscript) > 1 else escaped
     return f"{word}_{{{subscript}}}" if subscript else word
+
+
+def latex_upright(text: str) -> str:
+    r"""Return a text in upright letters of LaTeX, as units are written.
+
+    Examples
+    --------
+    >>> print(latex_upright("µM"))
+    \mathrm{\mu M}
+    """
+    return rf"\mathrm{{{text.translate(_LATEX_ESCAPES)}}}"

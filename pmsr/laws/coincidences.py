@@ -50,15 +50,19 @@ class Coincidences(NamedTuple):
         Columns, or the target, that must be pure numbers: ``sin(x)``.
     zeros
         Columns on an interval scale whose zero the law cannot do without.
+    broken
+        Changes of known units that the law does not survive, whatever the units that are not
+        known may be: it is no coincidence then, but impossible.
     """
 
     shared: int = 0
     pure: int = 0
     zeros: int = 0
+    broken: int = 0
 
     @property
     def total(self) -> int:
-        """Number of coincidences of all kinds."""
+        """Number of coincidences of all kinds, without what is impossible."""
         return self.shared + self.pure + self.zeros
 
 
@@ -72,9 +76,8 @@ class Generators:
         Of shape (n, 2 d + 2): coefficients of x_j df/dx_j, of df/dx_j, of f and of 1.
     shifts
         The same for changes of the zero of columns.
-    are_binding
-        Whether the units are known: a law that does not survive a change is then impossible. Where
-        they are guessed, it is less likely.
+    known
+        Changes of units that a user gave; a law that does not survive them is impossible.
 
     Examples
     --------
@@ -85,7 +88,7 @@ class Generators:
 
     scales: Floats
     shifts: Floats
-    are_binding: bool = False
+    known: Floats | None = None
 
     @classmethod
     def of_columns(cls, n_columns: int, interval: Sequence[int] = ()) -> "Generators":
@@ -180,14 +183,16 @@ def count_coincidences(
     --------
     >>> for text in ("c0*sqrt(x)", "c0 + x", "c0*sin(x) + c1", "2*sin(x) + c0"):
     ...     print(count_coincidences(Equation(text, ["x"]).program, 1))
-    Coincidences(shared=0, pure=0, zeros=0)
-    Coincidences(shared=1, pure=0, zeros=0)
-    Coincidences(shared=0, pure=1, zeros=0)
-    Coincidences(shared=0, pure=2, zeros=0)
+    Coincidences(shared=0, pure=0, zeros=0, broken=0)
+    Coincidences(shared=1, pure=0, zeros=0, broken=0)
+    Coincidences(shared=0, pure=1, zeros=0, broken=0)
+    Coincidences(shared=0, pure=2, zeros=0, broken=0)
     """
-    generators = generators or Generators.of_columns(n_columns)
-    ranks = generic_ranks(program, n_columns, signs=signs, generators=generators, rows=rows)
-    return Coincidences(*map(int, _counts(ranks)))
+    X, theta = (None, None) if rows is None else (rows[0], rows[1][None, :])
+    found = count_all_coincidences(
+        Tables.of([program]), n_columns, signs=signs, generators=generators, X=X, theta=theta
+    )
+    return Coincidences(*found[0].tolist())
 
 
 def count_all_coincidences(
@@ -214,36 +219,25 @@ def count_all_coincidences(
     Returns
     -------
     ndarray
-        Of shape (n, 3): the numbers of shared, pure and zeros.
+        Of shape (n, 4): the numbers of shared, pure, zeros and broken.
+
+    Notes
+    -----
+    Units that are known are asked last. A law of a column whose unit is not known may survive a
+    change of a metre if that column is in metres, which is a coincidence and not impossible.
     """
     generators = generators or Generators.of_columns(n_columns)
-    ranks = all_generic_ranks(
-        tables, n_columns, signs=signs, generators=generators, X=X, theta=theta
-    )
-    return np.stack(_counts(ranks), axis=-1)
-
-
-def _counts(ranks: NDArray[np.int64]) -> tuple[Any, Any, Any]:
-    """Count coincidences by kind, in the order of `Coincidences`, from generic ranks."""
-    by_chi, by_shifts, by_all = ranks[..., 0], ranks[..., 1], ranks[..., 2]
-    n_pure = np.count_nonzero(ranks[..., 3:] < by_all[..., None], axis=-1)
-    return by_all - by_shifts - n_pure, n_pure, by_shifts - by_chi
-
-
-def generic_ranks(
-    program: Program,
-    n_columns: int,
-    *,
-    generators: Generators,
-    signs: Signs | None = None,
-    rows: Rows | None = None,
-) -> NDArray[np.int64]:
-    """Return ranks: of chi, with shifts, with scales too, and that without each of the scales."""
-    X, theta = (None, None) if rows is None else (rows[0], rows[1][None, :])
-    tables = Tables.of([program])
-    return all_generic_ranks(
-        tables, n_columns, generators=generators, signs=signs, X=X, theta=theta
-    )[0]
+    scales, shifts, known = generators.scales, generators.shifts, generators.known
+    look = partial(all_generic_ranks, tables, n_columns, signs=signs, X=X, theta=theta)
+    every = scales if known is None else np.vstack([scales, known])
+    ranks = look(generators=Generators(every, shifts))
+    by_chi, by_shifts, by_scales, by_all = ranks[:, 0], ranks[:, 1], ranks[:, 2], ranks[:, 2]
+    if known is not None:
+        by_scales = look(generators=Generators(known, np.vstack([shifts, scales])))[:, 1]
+    # A column whose unit is tied to no other's is a pure number.
+    n_pure = np.count_nonzero(ranks[:, 3 : 3 + len(scales)] < by_all[:, None], axis=1)
+    n_shared = by_scales - by_shifts - n_pure
+    return np.column_stack([n_shared, n_pure, by_shifts - by_chi, by_all - by_scales])
 
 
 def all_generic_ranks(
@@ -255,9 +249,10 @@ def all_generic_ranks(
     X: Floats | None = None,
     theta: Floats | None = None,
 ) -> NDArray[np.int64]:
-    """Return what `generic_ranks` does for many laws, of shape (n, 3 + n_scales).
+    """Return ranks of many laws, of shape (n, 3 + n_scales).
 
-    All but the laws that need the rows are looked at in compiled code.
+    Those of chi, with shifts, with scales too, and that without each of the scales. All but the
+    laws that need the rows are looked at in compiled code.
     """
     signs = (1,) * n_columns if signs is None else signs
     n_generators = len(generators.scales) + len(generators.shifts)
@@ -334,7 +329,7 @@ def _around(program: Program, X: Floats, theta: Floats) -> Rows:
 
 
 def _ranks(tables: Tables, theta: Floats, X: Floats, generators: Generators) -> NDArray[np.int64]:
-    """Ranks of `generic_ranks` of each law at each theta, of shape (n, n_theta, 3 + n_scales).
+    """Ranks of `all_generic_ranks` of each law at each theta, of shape (n, n_theta, 3 + n_scales).
 
     They are -1 where too few points are in the law's domain.
     """
@@ -364,7 +359,7 @@ def _rank_columns_of_many(values, chi, slopes, X, shifts, scales, rounding, rank
 
 @njit(error_model="numpy", nogil=True, cache=True)
 def rank_columns(values, chi, slopes, X, shifts, scales, rounding, ranks):  # type: ignore[no-untyped-def]
-    """Fill ranks, of shape (n_theta, 3 + n_scales), as `generic_ranks` returns them.
+    """Fill ranks, of shape (n_theta, 3 + n_scales), as `all_generic_ranks` returns them.
 
     Rows and columns are scaled, so that neither their units nor the largest of them decide.
     """
@@ -500,6 +495,7 @@ def describe_coincidences(
     *,
     signs: Signs | None = None,
     interval: Sequence[str] = (),
+    generators: Generators | None = None,
     rows: Rows | None = None,
 ) -> list[str]:
     """Say in words what the coincidences of a law are, one phrase for each.
@@ -514,6 +510,9 @@ def describe_coincidences(
         As in `count_coincidences`.
     interval
         Columns whose zero is arbitrary.
+    generators
+        Changes of units; of those that are known nothing is said. By default every column and the
+        target have a unit of their own.
 
     Notes
     -----
@@ -527,7 +526,8 @@ def describe_coincidences(
     ['takes the sine of x in its own unit']
     """
     shifted = interval_columns(equation.variables, interval)
-    return _Words(equation, target, signs, rows, shifted).phrases()
+    scales = (generators or Generators.of_columns(len(equation.variables))).scales
+    return _Words(equation, target, signs, rows, shifted, scales).phrases()
 
 
 class _Words:
@@ -540,9 +540,10 @@ class _Words:
         signs: Signs | None,
         rows: Rows | None,
         shifted: Sequence[int],
+        scales: Floats,
     ) -> None:
         self.equation, self.target, self.signs, self.rows = equation, target, signs, rows
-        self.shifted = shifted
+        self.shifted, self.scales = shifted, scales
         self.variables = [real_symbol(name) for name in equation.variables]
         self.added: list[str] = []
         self.mark = max((*equation.variables, *equation.parameters, "c"), key=len)
@@ -555,7 +556,7 @@ class _Words:
         rows = self.rows
         if rows is not None:
             rows = rows[0], np.append(rows[1], np.ones(len(self.added)))
-        generators = Generators.of_columns(d, shifted)
+        generators = Generators(self.scales, Generators.of_columns(d, shifted).shifts)
         return count_coincidences(program, d, signs=self.signs, generators=generators, rows=rows)
 
     def phrases(self) -> list[str]:

@@ -109,6 +109,8 @@ class LawCounts:
 class LawPrior:
     """What the parts of a law cost, in nats.
 
+    The defaults were chosen on laws of science, see ``docs/law_prior.md``.
+
     Parameters
     ----------
     per_node
@@ -135,8 +137,8 @@ class LawPrior:
     ValueError: per_node must be a number of at least 0, got -1.0.
     """
 
-    per_node: float = 1.0
-    per_coincidence: float = 2.0
+    per_node: float = 1.5
+    per_coincidence: float = 1.0
     per_pure_number: float | None = None
     operators: Mapping[str, float] = field(default_factory=dict, hash=False)
     counts: LawCounts | None = None
@@ -173,13 +175,11 @@ class LawPrior:
         """Log prior probability of a law as it is spelled, but for a constant.
 
         Parameters are those of `pmsr.laws.coincidences.count_coincidences`. It is ``-inf`` if the
-        generators are binding and the law does not survive one of them.
+        law does not survive a change of units that are known.
         """
         found = count_coincidences(
             law.program, len(law.variables), signs=signs, generators=generators, rows=rows
         )
-        if generators is not None and generators.are_binding:
-            return self.log_p(law.program) if not found.total else -math.inf
         return self.log_p(law.program, found)
 
     def log_p(self, program: Program, coincidences: Coincidences | None = None) -> float:
@@ -212,10 +212,11 @@ class LawPrior:
 
     # Any: a record of numbers of one law, or of arrays with those of many.
     def coincidence_cost(self, coincidences: Coincidences) -> Any:
-        """Cost of the coincidences of one law."""
+        """Cost of the coincidences of one law; infinite if it is impossible."""
         pure = self.per_coincidence if self.per_pure_number is None else self.per_pure_number
         tied = coincidences.shared + coincidences.zeros
-        return self.per_coincidence * tied + pure * coincidences.pure
+        cost = self.per_coincidence * tied + pure * coincidences.pure
+        return np.where(np.asarray(coincidences.broken) > 0, math.inf, cost)
 
 
 def uniform(law: Equation, **looks: Any) -> float:
@@ -227,10 +228,10 @@ def uniform(law: Equation, **looks: Any) -> float:
 
 
 def _is_impossible(law: Equation, *, generators: Generators | None = None, **looks: Any) -> bool:
-    if generators is None or not generators.are_binding:
+    if generators is None or generators.known is None:
         return False
     n_columns = len(law.variables)
-    return count_coincidences(law.program, n_columns, generators=generators, **looks).total > 0
+    return count_coincidences(law.program, n_columns, generators=generators, **looks).broken > 0
 
 
 def log_priors(
@@ -266,14 +267,12 @@ def log_priors(
     array([-4., -5.])
     """
     log_p = prior.describe(tables)
-    is_binding = generators is not None and generators.are_binding
-    if not is_binding and prior.coincidence_cost(Coincidences(1, 1, 1)) == 0.0:
+    has_known = generators is not None and generators.known is not None
+    if not has_known and prior.coincidence_cost(Coincidences(1, 1, 1)) == 0.0:
         return log_p
     found = count_all_coincidences(
         tables, n_columns, signs=signs, generators=generators, X=X, theta=theta
     )
-    if is_binding:
-        return np.where(found.any(axis=1), -math.inf, log_p)
     return np.asarray(log_p - prior.coincidence_cost(Coincidences(*found.T)))
 
 
@@ -366,9 +365,9 @@ def find_log_priors(
     if isinstance(prior, LawPrior):
         return log_priors(prior, tables, len(variables), **looks)
     log_p = np.zeros(tables.n_programs)
-    if generators is not None and generators.are_binding:
+    if generators is not None and generators.known is not None:
         found = count_all_coincidences(tables, len(variables), **looks)
-        log_p[found.any(axis=1)] = -math.inf
+        log_p[found[:, 3] > 0] = -math.inf
     if prior is not uniform:
         for place in np.flatnonzero(np.isfinite(log_p)).tolist():
             try:

@@ -16,14 +16,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pmsr.equation.expression import latex_upright
 from pmsr.equation.program import Program, evaluate_slopes
-from pmsr.laws.coincidences import EPS, N_DRAWS, Generators, Rows, Signs, generic_ranks
+from pmsr.laws.coincidences import (
+    EPS,
+    N_DRAWS,
+    Generators,
+    Rows,
+    Signs,
+    count_coincidences,
+    interval_columns,
+)
 
 Floats = NDArray[np.float64]
 
-UNKNOWN = "?"  # a unit of its own, that nothing else in the table shares
+UNKNOWN = "?"  # a unit of its own, as far as one knows
 _PURE = ("", "-", "1", "none")
-_IN_BRACKETS = re.compile(r"(.*\S)\s*(?:\[([^\[\]]*)\]|\(([^()]*)\))\s*")
+# At the end of a name; in round brackets there may be others: k (1/(m*s)).
+_IN_BRACKETS = re.compile(r"(.*\S)\s*(?:\[([^\[\]]*)\]|\(((?:[^()]|\([^()]*\))*)\))\s*")
+_TOKEN = re.compile(
+    r"\[(?P<own>[^\[\]]*)\]|(?P<power>\*\*|\^)\s*(?:\((?P<inner>[^()]*)\)|(?P<plain>[+-]?[\d.]+))"
+    r"|(?P<times>[*·⋅\s]+)|(?P<sign>[/()])|(?P<word>[^\s*·⋅/()^\[\]]+)"
+)
+_DEGREES = {"degC": "°C", "degF": "°F", "deg": "°", "degree": "°", "ohm": "Ω"}
 _LARGEST_DENOMINATOR = 12  # of an exponent that is a fraction: c0*x**(3/4) and the like
 
 # Any: pint is imported on first use, and its units are created by a registry.
@@ -47,6 +62,8 @@ class Units:
         Logarithms of the units in coherent base units, of shape (d + 1,): of mm, log 0.001.
     zeros
         Shifts of zero, of shape (n_zeros, d + 1): 1 for columns in degrees Celsius.
+    interval
+        Places of columns whose zero is arbitrary, beyond what their units say.
     """
 
     names: tuple[str, ...]
@@ -55,6 +72,12 @@ class Units:
     exponents: Floats
     log_factors: Floats
     zeros: Floats
+    interval: tuple[int, ...] = ()
+
+    @property
+    def are_known(self) -> bool:
+        """Whether there is any unit, so that parameters may have one too."""
+        return any(text != UNKNOWN for text in self.texts)
 
     @property
     def n_columns(self) -> int:
@@ -72,36 +95,55 @@ class Units:
 
     @cached_property
     def generators(self) -> Generators:
-        """The same as generators of `pmsr.laws.coincidences`."""
+        """The same as generators of `pmsr.laws.coincidences`.
+
+        Changes of units that are known bind a law, those of others are coincidences as they would
+        be without any units.
+        """
         d = self.n_columns
-        rows = np.zeros((len(self.changes) + len(self.zeros), 2 * d + 2))
-        n = len(self.changes)
-        rows[:n, :d], rows[:n, 2 * d] = self.changes[:, :d], -self.changes[:, d]
+        own = Generators.of_columns(d, self.interval)
+        is_known = np.array([text != UNKNOWN for text in self.texts])
+        shared = [np.any(row[is_known] != 0.0) for row in self.changes]
+        changes = self.changes[shared]
+        rows = np.zeros((len(changes) + len(self.zeros), 2 * d + 2))
+        n = len(changes)
+        rows[:n, :d], rows[:n, 2 * d] = changes[:, :d], -changes[:, d]
         rows[n:, d : 2 * d], rows[n:, 2 * d + 1] = self.zeros[:, :d], -self.zeros[:, d]
-        return Generators(rows, np.empty((0, 2 * d + 2)), are_binding=True)
+        return Generators(own.scales[~is_known], own.shifts, rows if len(rows) else None)
 
 
-def read_units(units: Mapping[str, str], columns: Sequence[str], target: str) -> Units:
+def read_units(
+    units: Mapping[str, str] | None,
+    columns: Sequence[str],
+    target: str,
+    *,
+    interval: Sequence[str] = (),
+) -> Units:
     """Parse the units of all columns and the target.
 
     Parameters
     ----------
     units
         Units by name, such as ``{"H": "mm", "t": "s", "phi": "rad"}``. ``"1"`` is a pure number,
-        ``"?"`` a unit that is not known and shared with nothing else.
+        ``"?"`` a unit that is not known: laws that need it to be a certain one are charged, not
+        impossible. Without any, all are unknown.
     columns
         Names of the columns of X.
     target
         Name of y.
+    interval
+        Columns whose zero is arbitrary, such as a date; of degrees Celsius this is known.
 
     Examples
     --------
     >>> read_units({"H": "mm", "D": "cm"}, ["H"], "D").exponents    # doctest: +SKIP
     array([[1., 1.]])
     """
+    names = (*columns, target)
+    if units is None:
+        units = dict.fromkeys(names, UNKNOWN)
     if not isinstance(units, Mapping):
         raise ValueError(f'units must map names to units, such as {{"t": "s"}}, got {units!r}.')
-    names = (*columns, target)
     for name in units:
         if name not in names:
             raise ValueError(f"units names {name!r}, which is not in the data: {', '.join(names)}.")
@@ -136,10 +178,13 @@ def read_units(units: Mapping[str, str], columns: Sequence[str], target: str) ->
         np.array(exponents).reshape(-1, n),
         np.array(log_factors),
         np.array(zeros).reshape(-1, n),
+        interval_columns(columns, interval),
     )
 
 
-def units_in_names(names: Sequence[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
+def units_from_names(
+    names: Sequence[str], given: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Find units in names such as ``T [K]``, ``k (1/s)``; a name without has one that is not known.
 
     Parameters
@@ -147,11 +192,12 @@ def units_in_names(names: Sequence[str], given: Mapping[str, str] | None = None)
     names
         Of columns and target.
     given
-        Units that a user gives as well; they must not contradict the names.
+        Units that a user gives as well; they must not contradict the names, but may say what is
+        meant by brackets that hold no unit.
 
     Examples
     --------
-    >>> units_in_names(["T [K]", "k (1/s)", "n"])
+    >>> units_from_names(["T [K]", "k (1/s)", "n"])
     {'T [K]': 'K', 'k (1/s)': '1/s', 'n': '?'}
     """
     found = {}
@@ -160,11 +206,19 @@ def units_in_names(names: Sequence[str], given: Mapping[str, str] | None = None)
         found[name] = UNKNOWN if match is None else (match[2] if match[2] is not None else match[3])
     for name, text in (given or {}).items():
         written = found.get(name, UNKNOWN)
-        if written != UNKNOWN and text != written and _parse(text, name) != _parse(written, name):
+        if _is_unit(written) and text != written and _parse(text, name) != _parse(written, name):
             raise ValueError(
                 f"{name!r} is in {written!r} by its name, but units says {text!r}. Correct one."
             )
     return {**found, **(given or {})}
+
+
+def _is_unit(text: str) -> bool:
+    try:
+        _parse(text, "")
+    except ValueError:
+        return False
+    return True
 
 
 @cache
@@ -206,14 +260,14 @@ def _parse(text: str, name: str) -> Any:
 def is_possible(
     program: Program, units: Units, *, signs: Signs | None = None, rows: Rows | None = None
 ) -> bool:
-    """Tell whether a law survives all changes of units.
+    """Tell whether a law survives all changes of units that are known.
 
     Parameters are those of `pmsr.laws.coincidences.count_coincidences`.
     """
-    ranks = generic_ranks(
+    found = count_coincidences(
         program, units.n_columns, generators=units.generators, signs=signs, rows=rows
     )
-    return bool(ranks[2] == ranks[0])
+    return found.broken == 0
 
 
 def parameter_units(
@@ -226,7 +280,8 @@ def parameter_units(
     tuple
         A unit for each parameter, in the units of the table: ``"mm**(1/2)"``, ``""`` for a pure
         number; None if there is none, as for c0 in ``c0 + c1*log(x)``, which changes by an amount
-        and not by a factor, or in ``c0*x**c1``, where it depends on the value of c1.
+        and not by a factor, or in ``c0*x**c1``, where it depends on the value of c1. None for all
+        if the law holds for certain values of units that are not known.
 
     Notes
     -----
@@ -234,9 +289,14 @@ def parameter_units(
     :math:`\chi\,\delta\theta = e_y f - \sum_j e_j x_j \partial f/\partial x_j`. A parameter has a
     unit if :math:`\delta\theta_k/\theta_k` is the same number at all parameters and points.
     """
-    if not is_possible(program, units, signs=signs):
+    coincidences = count_coincidences(
+        program, units.n_columns, generators=units.generators, signs=signs
+    )
+    if coincidences.broken:
         raise ValueError("The law does not survive a change of units: its parameters have none.")
-    found = []
+    if coincidences.shared or coincidences.pure:
+        return (None,) * program.n_parameters
+    found: list[str | None] = []
     for changes in _changes_of_parameters(program, units, signs).transpose(2, 0, 1):
         # Of shape (n_theta, n_changes); rounding leaves eleven digits or so of well-posed ones.
         size = 1.0 + np.max(np.abs(changes), axis=0)
@@ -344,3 +404,33 @@ def _product(powers: Mapping[str, Fraction]) -> str:
         return above
     line = below[0] if len(below) == 1 else f"({'*'.join(below)})"
     return f"{above or '1'}/{line}"
+
+
+def unit_latex(text: str) -> str:
+    r"""Write a unit in LaTeX, without dollar signs.
+
+    Parameters
+    ----------
+    text
+        As a user writes it, or as `parameter_units` does.
+
+    Examples
+    --------
+    >>> print(unit_latex("mm**(1/2)/s"), unit_latex("µM/s"), unit_latex("degC"))
+    \mathrm{mm}^{1/2}/\mathrm{s} \mathrm{\mu M}/\mathrm{s} \mathrm{{}^{\circ}C}
+    """
+    found = []
+    for token in _TOKEN.finditer(text.strip()):
+        if token["own"] is not None:
+            found.append(f"[{latex_upright(token['own'])}]")
+        elif token["power"]:
+            found.append(f"^{{{token['inner'] or token['plain']}}}")
+        elif token["times"]:
+            found.append(r"\,")
+        elif token["sign"]:
+            found.append(token["sign"])
+        elif token["word"].isdigit():
+            found.append(token["word"])
+        else:
+            found.append(latex_upright(_DEGREES.get(token["word"], token["word"])))
+    return "".join(found)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pmsr.data import Data
 from pmsr.equation.expression import Equation
+from pmsr.laws.prior import LawPrior, LawPriorOption
 from pmsr.limits import OutOfTime
 from pmsr.result.doubts import quietly
 from pmsr.result.result import Result, library_versions
@@ -35,6 +36,9 @@ class ReportContent:
         ``log_q`` of a conventional search may be NaN: the report then speaks of errors.
     winner
         Name of the equation that is put forward; None if none could be weighed.
+    families
+        Names of laws that the data cannot tell apart, together, the face first; the most probable
+        family first. What is in none is one of its own.
     posterior
         ArviZ data of the winner, from :func:`pmsr.sample_posterior`; None leaves the parameters
         and their pictures out.
@@ -48,6 +52,12 @@ class ReportContent:
         Probability of all intervals, that of the predictions.
     history
         One row a generation, see :func:`pmsr.plots.plot_history`; None for a mere comparison.
+    search_notes
+        What the search knows about itself, in sentences.
+    is_settled
+        Whether the search had ceased to find better laws; if not, no probability stands alone.
+    coincidences
+        What each equation claims that is true in one unit only, in phrases.
     n_candidates, n_failed
         Distinct equations that the search has met, and how many could not be weighed; None if
         unknown.
@@ -68,6 +78,7 @@ class ReportContent:
     equations: Mapping[str, Equation]
     table: pd.DataFrame
     winner: str | None
+    families: Sequence[Sequence[str]] = ()
     # Any: the type of a posterior depends on ArviZ.
     posterior: Any = None
     prediction: pd.DataFrame | None = None
@@ -76,6 +87,9 @@ class ReportContent:
     grid_prediction: pd.DataFrame | None = None
     level: float = 0.95
     history: pd.DataFrame | None = None
+    search_notes: Sequence[str] = ()
+    is_settled: bool = True
+    coincidences: Mapping[str, Sequence[str]] = field(default_factory=dict)
     n_candidates: int | None = None
     n_failed: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -165,6 +179,7 @@ def gather_content(
         equations={name: one.equation for name, one in zip(names, result.equations, strict=True)},
         table=table,
         winner=names[result.chosen] if weighed else None,
+        families=[[names[place] for place in family.places] for family in result.families],
         posterior=posterior,
         prediction=prediction,
         variable=variable,
@@ -172,6 +187,13 @@ def gather_content(
         grid_prediction=grid_prediction,
         level=level,
         history=pd.DataFrame(list(result.history)) if result.history else None,
+        search_notes=result.search_notes,
+        is_settled=result.coverage.is_settled,
+        coincidences={
+            name: one.coincidences
+            for name, one in zip(names, result.equations, strict=True)
+            if one.evidence.failure is None
+        },
         n_candidates=None if result.search is None else result.n_candidates,
         n_failed=result.n_failed,
         settings=_describe_settings(result),
@@ -200,6 +222,8 @@ def _describe_settings(result: Result) -> dict[str, object]:
             "generations": f"{_generations(result)} of at most {search.generations}",
             **{name: f"{value:g}" for name, value in limits.items() if value is not None},
             "fitness": search.fitness,
+            "prior over laws": _name_prior(result.law_prior),
+            "columns of arbitrary zero": ", ".join(search.interval) or "none",
             "ended by": result.stopped,
         }
     gamma = result.best.evidence.gamma
@@ -210,6 +234,12 @@ def _describe_settings(result: Result) -> dict[str, object]:
             "prior of σ": f"{result.settings.sigma_prior}, {low:.3g} to {high:.3g}",
         }
     return found | {"seed": result.random_seed}
+
+
+def _name_prior(law_prior: LawPriorOption) -> str:
+    if isinstance(law_prior, str):
+        return law_prior
+    return str(law_prior) if isinstance(law_prior, LawPrior) else "a function"
 
 
 def _generations(result: Result) -> int:

@@ -160,11 +160,27 @@ def _describe_winner(content: ReportContent) -> dict[str, Any] | None:
         "latex": equation.latex,
         "log_q": _log_q(row["log_q"], row["log_q_se"]),
         "probability": percent(row["probability"]),
+        **_describe_family(content, content.winner),
+        "coincidences": list(content.coincidences.get(content.winner, ())),
         "rmse": short(row["rmse"]),
         "complexity": int(row["complexity"]),
         "is_best": bool(row["score"] >= best),
         "behind": short(best - row["score"], 2),
     }
+
+
+def _families(content: ReportContent) -> list[list[str]]:
+    """Return all equations of the table in families; what is in none is one of its own."""
+    families = [list(family) for family in content.families]
+    known = {name for family in families for name in family}
+    return families + [[str(name)] for name in content.table.index if name not in known]
+
+
+def _describe_family(content: ReportContent, name: str) -> dict[str, Any]:
+    """Return how many laws are like this one, and the probability of all of them."""
+    family = next(one for one in _families(content) if name in one)
+    total = float(content.table.loc[family, "probability"].astype(float).sum(skipna=False))
+    return {"n_like": len(family) - 1, "family_probability": percent(total)}
 
 
 def _own_name(name: str, equation: Equation) -> str:
@@ -204,6 +220,17 @@ def _doubts(content: ReportContent, parameters: pd.DataFrame | None) -> list[str
 
 
 def _equation_rows(content: ReportContent) -> list[dict[str, Any]]:
+    """Return the faces of the families as text, each with the other members beneath."""
+    texts = {row["key"]: row for row in _text_rows(content)}
+    rows = []
+    for face, *others in _families(content):
+        members = [texts[name] for name in others]
+        has_winner = any(member["is_winner"] for member in members)
+        rows.append({**texts[face], "members": members, "has_winner": has_winner})
+    return rows
+
+
+def _text_rows(content: ReportContent) -> list[dict[str, Any]]:
     """Return the ranked table as text."""
     rows = []
     for place, (name, row) in enumerate(content.table.to_dict("index").items(), start=1):
@@ -211,7 +238,10 @@ def _equation_rows(content: ReportContent) -> list[dict[str, Any]]:
         failure = row["failure"]
         rows.append(
             {
+                "key": str(name),
+                "coincidences": list(content.coincidences.get(str(name), ())),
                 "rank": place,
+                **_describe_family(content, str(name)),
                 "name": _own_name(str(name), equation),
                 "math": Markup(to_mathml(equation)),
                 "is_winner": name == content.winner,

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.data import Data
+from pmsr.equation.notation import percent
 from pmsr.evidence.diagnostics import normality
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.trust import THOROUGH
@@ -21,6 +22,9 @@ LEAST_PER_PARAMETER = 2.0  # observations for each parameter, the noise level in
 CLEARLY = 3.0  # how many times more probable than the next a clear winner is
 LEAST_P = 0.05  # of the test for normal residuals
 ROUNDING = 1e-9  # of the largest value of the target: residuals below are those of floats
+BEYOND = 0.1  # of the data's range: where a user will ask next
+N_BEYOND = 10  # places there, to either side
+N_ROWS = 64  # rows from which one variable is led beyond the data
 N_NAMED = 5  # columns that a doubt names; more would hide the other doubts
 
 
@@ -161,43 +165,67 @@ def doubt_chance(text: str, lead: float, n_tried: int) -> list[str]:
 
 
 def doubt_winner(
-    texts: Sequence[str],
-    probabilities: Sequence[float],
-    winner: int,
-    *,
-    is_pooled: bool = False,
+    text: str, own: tuple[float, int], rivals: Mapping[str, tuple[float, int]]
 ) -> list[str]:
     """Say whether the winner is not clearly more probable than the strongest of the others.
 
     Parameters
     ----------
-    texts, probabilities
-        The equations.
-    winner
-        Place of the one that is put forward.
-    is_pooled
-        Whether the probabilities include those of other equations that draw the same curve.
+    text
+        The equation that is put forward.
+    own
+        Probability of its family, and how many laws that has.
+    rivals
+        The same for the other families, by the equations that speak for them.
 
     Examples
     --------
-    >>> doubt_winner(["c0*x", "c0"], [0.9, 0.1], 0)
+    >>> doubt_winner("c0*x", (0.9, 1), {"c0": (0.1, 1)})
     []
-    >>> print(doubt_winner(["c0*x", "c0"], [0.6, 0.4], 0)[0][:71])
-    The data do not decide: 'c0*x' has probability 0.60, 'c0' has 0.40. Com
+    >>> print(doubt_winner("c0*x", (0.6, 3), {"c0": (0.4, 1)})[0][:79])
+    The data do not decide: 'c0*x' (with 2 laws like it) has probability 60.0%, 'c0
     """
-    others = [k for k in range(len(texts)) if k != winner and probabilities[k] > 0.0]
-    if not others or not np.isfinite(probabilities[winner]):
+    probability, n_laws = own
+    others = {rival: known for rival, known in rivals.items() if known[0] > 0.0}
+    if not others or not np.isfinite(probability):
         return []
-    rival = max(others, key=lambda k: probabilities[k])
-    if probabilities[winner] < CLEARLY * probabilities[rival]:
-        alike = " (with what draws the same curve)" if is_pooled else ""
-        return [
-            f"The data do not decide: {texts[winner]!r} has probability "
-            f"{probabilities[winner]:.2f}, {texts[rival]!r} has {probabilities[rival]:.2f}{alike}. "
-            "Compare their predictions, average over all of them (average=True, or --average), "
-            "or measure where they differ."
-        ]
-    return []
+    rival = max(others, key=lambda one: others[one][0])
+    if probability >= CLEARLY * others[rival][0]:
+        return []
+    begin = "do not decide"
+    if others[rival][0] >= CLEARLY * probability:
+        begin = "speak for another law"
+    return [
+        f"The data {begin}: {_with_family(text, n_laws)} has probability "
+        f"{percent(probability)}, {_with_family(rival, others[rival][1])} has "
+        f"{percent(others[rival][0])}. Compare their predictions, average over all of them "
+        "(average=True, or --average), or measure where they differ."
+    ]
+
+
+def doubt_face(text: str, probability: float, face: str, probability_of_face: float) -> list[str]:
+    """Say whether a law that was chosen has one like it that is clearly more probable.
+
+    Examples
+    --------
+    >>> doubt_face("c0*x", 0.6, "c0*x", 0.6)
+    []
+    >>> print(doubt_face("c0*x**c1", 0.19, "c0*x", 0.79)[0][:71])
+    The data cannot tell 'c0*x**c1' from 'c0*x', which is more probable (79
+    """
+    if not CLEARLY * probability < probability_of_face:
+        return []
+    return [
+        f"The data cannot tell {text!r} from {face!r}, which is more probable "
+        f"({percent(probability_of_face)} against {percent(probability)}). Have a reason of your "
+        "own for this one."
+    ]
+
+
+def _with_family(text: str, n_laws: int) -> str:
+    if n_laws == 1:
+        return repr(text)
+    return f"{text!r} (with {n_laws - 1} {'law' if n_laws == 2 else 'laws'} like it)"
 
 
 def doubt_prior(text: str, prior_sensitivity: float, leads: Mapping[str, float]) -> list[str]:
@@ -231,6 +259,111 @@ def doubt_prior(text: str, prior_sensitivity: float, leads: Mapping[str, float])
         f"{abs(prior_sensitivity):.2g} nats, more than it is ahead of {rival!r} "
         f"({ahead[rival]:.2g}). Take the two for equally good, or measure where they differ."
     ]
+
+
+def doubt_settled(is_settled: bool) -> list[str]:
+    """Say whether a search was ended while it still found better laws.
+
+    Examples
+    --------
+    >>> doubt_settled(True)
+    []
+    >>> doubt_settled(False)[0][:66]
+    'The search had not settled: its best score was still rising when t'
+    """
+    if is_settled:
+        return []
+    return [
+        "The search had not settled: its best score was still rising when time ended, so that "
+        "probabilities are only those among what it has seen. Go on with it: pmsr resume in the "
+        "shell, or fit with a checkpoint and a larger max_time."
+    ]
+
+
+def doubt_unweighed(share: float, probability: float) -> list[str]:
+    """Say whether laws that were only screened may together be as probable as the winner.
+
+    Parameters
+    ----------
+    share
+        Their probability.
+    probability
+        That of the winner's family.
+
+    Examples
+    --------
+    >>> doubt_unweighed(0.1, 0.8)
+    []
+    >>> doubt_unweighed(0.4, 0.5)[0][:64]
+    'Laws that were only screened, not weighed, hold 40.0% of the pro'
+    """
+    if not CLEARLY * share > probability:
+        return []
+    return [
+        f"Laws that were only screened, not weighed, hold {percent(share)} of the probability, as "
+        "far as a formula for linear laws tells. Weigh more of them: "
+        "search=pmsr.Search(n_finalists=200), or more time."
+    ]
+
+
+def doubt_beyond(
+    text: str, data: Data, used: Sequence[str], curve: Callable[[Floats], Floats]
+) -> list[str]:
+    """Say whether a law is not defined within a tenth of the data's range beyond the data.
+
+    Parameters
+    ----------
+    text
+        The law.
+    data
+        What it explains.
+    used
+        Names of the variables on which it depends.
+    curve
+        Returns its values at points, of shape (n, d).
+
+    Notes
+    -----
+    One variable at a time is led beyond the data, the others stay as they were measured. A variable
+    that was always positive stays so, and one that was negative too.
+
+    Examples
+    --------
+    >>> from pmsr.data import make_data
+    >>> data = make_data([1.0, 2.0, 3.0], [0.0, 0.8, 1.0])
+    >>> doubt_beyond("sqrt(x0)", data, ["x0"], lambda X: np.sqrt(X[:, 0]))
+    []
+    >>> doubt_beyond("sqrt(log(x0))", data, ["x0"], lambda X: np.sqrt(np.log(X[:, 0])))[0][:53]
+    "'sqrt(log(x0))' is not defined at x0 = 0.98, just bey"
+    """
+    rows = data.X[np.unique(np.linspace(0, len(data.X) - 1, N_ROWS).astype(int))]
+    undefined: list[tuple[float, str]] = []
+    for name in used:
+        column = data.names.index(name)
+        for far, value, low, high in _places_beyond(data.X[:, column]):
+            points = rows.copy()
+            points[:, column] = value
+            with np.errstate(all="ignore"):
+                if not np.isfinite(curve(points)).all():
+                    where = f"{name} = {value:.6g}, just beyond the data ({low:.6g} to {high:.6g})"
+                    undefined.append((far, where))
+    if not undefined:
+        return []
+    return [
+        f"{text!r} is not defined at {min(undefined)[1]}. A law should be defined where you will "
+        "ask next: prefer one that is, or measure there."
+    ]
+
+
+def _places_beyond(values: Floats) -> Iterator[tuple[float, float, float, float]]:
+    """Yield how far beyond, the place, and the ends of the data."""
+    low, high = float(values.min()), float(values.max())
+    for k in range(1, N_BEYOND + 1):
+        far = BEYOND * (high - low) * k / N_BEYOND
+        if low - far > 0.0 or low < 0.0:
+            yield far, low - far, low, high
+        if high + far < 0.0 or high > 0.0:
+            yield far, high + far, low, high
 
 
 def doubt_noise(residuals: Floats, y: Floats) -> list[str]:

@@ -21,8 +21,10 @@ from pmsr.evidence.posterior import MAX_POINTWISE, Draws, draw_posterior, to_arv
 from pmsr.evidence.prediction import Component, check_level, describe_undefined, predict_mixture
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.proposal import Target
+from pmsr.laws.coincidences import column_signs, describe_coincidences
 from pmsr.magnitude import mean_and_deviation
 from pmsr.result.doubts import (
+    doubt_beyond,
     doubt_evidence,
     doubt_interpolation,
     doubt_noise,
@@ -30,6 +32,7 @@ from pmsr.result.doubts import (
     doubt_range,
     warn,
 )
+from pmsr.result.scoring import known_rows
 from pmsr.settings import Settings
 from pmsr.threads import one_blas_thread
 
@@ -158,8 +161,11 @@ class FittedEquation:
     @property
     def residuals(self) -> Floats:
         """What the best fit leaves unexplained, of shape (N,)."""
-        values = evaluate(self.equation.program, self.theta[None, :], self.data.X)[0]
-        return np.asarray(self.data.y - values)
+        return np.asarray(self.data.y - self._curve(self.data.X))
+
+    def _curve(self, X: Floats) -> Floats:
+        """Return the best fit at points."""
+        return evaluate(self.equation.program, self.theta[None, :], np.ascontiguousarray(X))[0]
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the parameters and the noise level, with their uncertainty.
@@ -269,10 +275,22 @@ class FittedEquation:
         # What interpolates has too few points, too: the stronger word is enough.
         doubts += doubt_interpolation(residuals, y, p) or doubt_number_of_points(len(y), p)
         doubts += doubt_noise(residuals, y)
+        doubts += doubt_beyond(self.equation.text, self.data, self.used, self._curve)
         try:
             return doubts + list(self.draws.reasons)
         except ValueError as error:  # weighed, but not sampled
             return [*doubts, str(error)]
+
+    @cached_property
+    def coincidences(self) -> list[str]:
+        """What the law claims that is true in one unit only, a phrase for each; mostly nothing."""
+        return describe_coincidences(
+            self.equation,
+            self.target,
+            signs=column_signs(self.data.X),
+            interval=[name for name in self.interval if name in self.equation.variables],
+            rows=known_rows(self.data, self.evidence),
+        )
 
     # Any: a pymc.Model, which this layer does not import.
     def to_pymc(self) -> Any:

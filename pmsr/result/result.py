@@ -23,19 +23,25 @@ from pmsr.evidence.evidence import Evidence, Weighed, is_flat, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_number, as_seed, as_text
-from pmsr.laws.identity import SAME_CURVE, Trace, group_laws, trace_curve
+from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import find_winner, model_probabilities, pareto_front, rank
 from pmsr.laws.prior import LawPriorOption
-from pmsr.result.coverage import Coverage
+from pmsr.result.coverage import Coverage, describe_coverage, untried_operators
 from pmsr.result.doubts import (
     doubt_chance,
     doubt_columns,
+    doubt_face,
     doubt_prior,
     doubt_range,
+    doubt_settled,
+    doubt_unweighed,
     doubt_winner,
     warn,
 )
+from pmsr.result.family import Family, find_families, tabulate_families
 from pmsr.result.fitted import FittedEquation, Kind, interval_rows
+from pmsr.result.inclusion import tabulate_inclusion
+from pmsr.result.robustness import N_REWEIGHED, tabulate_robustness
 from pmsr.result.scoring import find_log_prior
 from pmsr.result.storage import (
     damaged,
@@ -188,6 +194,29 @@ class Result:
         return float(np.clip(1.0 - self.probabilities.sum(), 0.0, 1.0))
 
     @cached_property
+    def families(self) -> list[Family]:
+        """Laws that the data cannot tell apart, together; the most probable family first.
+
+        See :mod:`pmsr.laws.families`. What failed belongs to none.
+        """
+        return find_families(self.equations, self.probabilities, self.data.X, self.data.names)
+
+    @property
+    def family(self) -> Family | None:
+        """The family of the best; None if nothing could be weighed."""
+        return next((one for one in self.families if self.chosen in one.places), None)
+
+    @property
+    def family_table(self) -> pd.DataFrame:
+        """The families in a table, numbered from 1, the most probable first.
+
+        With the columns ``equation``, that of the face, which is the member with the highest score;
+        ``probability``, the sum of all members'; ``laws``, how many they are; ``log_q`` and
+        ``score`` of the face; ``others``, the equations of the other members.
+        """
+        return tabulate_families(self.families)
+
+    @cached_property
     def table(self) -> pd.DataFrame:
         r"""The equations in a table.
 
@@ -202,6 +231,8 @@ class Result:
         - ``difference``: ``score`` minus that of the best, in nats;
         - ``probability``: posterior probability of the equation, Eq. (4), among all that a search
           has screened. Spellings of the same equation share its probability;
+        - ``family``, ``family_probability``: number of its family in `family_table`, 0 if it has
+          none, and the probability of all laws in it;
         - ``bayes_factor``: fractional Bayes factor of the best against this one, how many times
           better the data, without the prior, support the best;
         - ``parameters``: how many;
@@ -221,6 +252,13 @@ class Result:
             self.coverage.log_rest,
         )
         table.attrs["unweighed_share"] = self.unweighed_share
+        numbers, sums = np.zeros(len(self), dtype=int), np.zeros(len(self))
+        for number, family in enumerate(self.families, start=1):
+            numbers[[*family.places]] = number
+            sums[[*family.places]] = family.probability
+        after = list(table.columns).index("probability") + 1
+        table.insert(after, "family", numbers)
+        table.insert(after + 1, "family_probability", sums)
         if self.names is not None:
             table.index = pd.Index(list(self.names), name="name")
         return table
@@ -233,6 +271,73 @@ class Result:
         """
         score = _rank_by(self.equations, self.search)
         return self.table.iloc[pareto_front(score, self.table["complexity"].to_list())]
+
+    @property
+    def search_notes(self) -> list[str]:
+        """What a search knows about itself, in words: how much it has seen, and what it has not."""
+        if self.search is None:
+            return []
+        notes = describe_coverage(self.coverage, self.unweighed_share)
+        untried = untried_operators(self.search.operators)
+        if untried:
+            notes.append(f"Usual operators that were not tried: {' '.join(untried)}.")
+        return notes
+
+    @cached_property
+    def inclusion(self) -> pd.DataFrame:
+        """The probability that each variable and operator is part of the law.
+
+        Under their names, with the columns ``kind`` (variable or operator) and ``probability``,
+        among the laws that were weighed. A difference counts as ``+``.
+        """
+        return tabulate_inclusion(self.equations, self.probabilities, self.data.names)
+
+    def credible_set(self, level: float = 0.95) -> pd.DataFrame:
+        """Return the smallest set of laws that holds so much of the probability.
+
+        Parameters
+        ----------
+        level
+            How much.
+
+        Returns
+        -------
+        DataFrame
+            Rows of `table`, the most probable first; its attribute ``probability`` is what they
+            hold. If a search has left more than the rest unweighed, that is less than the level,
+            and all laws are in the set.
+        """
+        level = check_level(level)
+        shares = np.nan_to_num(self.probabilities)
+        order = np.argsort(-shares, kind="stable")
+        held = np.cumsum(shares[order])
+        # Sums of so many shares are known to rounding errors only.
+        enough = np.flatnonzero(held >= level - 1e-9)
+        n = int(enough[0]) + 1 if len(enough) else int(np.count_nonzero(shares))
+        rows = self.table.iloc[order[:n]].copy()
+        rows.attrs = {"level": level, "probability": float(shares[order[:n]].sum())}
+        return rows
+
+    def robustness(self, n_reweighed: int = N_REWEIGHED) -> pd.DataFrame:
+        """Return how the winner, and the probability of the best, change under other priors.
+
+        Parameters
+        ----------
+        n_reweighed
+            How many of the leading laws are weighed again with the other prior of the parameters,
+            flat or invariant, which takes its time; 0 for none.
+
+        Returns
+        -------
+        DataFrame
+            One row for each prior: as reported, laws equally probable, costs of laws halved and
+            doubled, parameters flat (of the leading laws only). The columns: ``winner`` and its
+            ``probability``; ``of_best`` and ``of_family``, the probabilities of what was reported
+            as the best and of its family; ``same_family``, whether the winner is in it. All among
+            the laws that were weighed. The attribute ``verdict`` is "robust" if every winner is, or
+            "depends on the prior".
+        """
+        return tabulate_robustness(self.equations, self.families, self.chosen, n_reweighed)
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the parameters of all equations with their uncertainty.
@@ -263,15 +368,21 @@ class Result:
         return list(known)
 
     def _find_doubts(self) -> list[str]:
-        texts = [fitted.equation.text for fitted in self.equations]
-        groups = self._alike()
-        pooled = [float(sum(self.probabilities[groups.get(k, [])])) for k in range(len(self))]
-        is_pooled = any(len(alike) > 1 for alike in groups.values())
-        doubts = doubt_chance(self.best.equation.text, self._lead(), self._n_tried)
-        undecided = doubt_winner(texts, pooled, self.chosen, is_pooled=is_pooled)
-        doubts += undecided or doubt_prior(
-            self.best.equation.text, self.best.evidence.prior_sensitivity, self._leads(groups)
-        )
+        text, own = self.best.equation.text, self.family
+        others = [family for family in self.families if family is not own]
+        doubts = doubt_settled(self.coverage.is_settled)
+        doubts += doubt_chance(text, self._lead(), self._n_tried)
+        undecided = []
+        if own is not None:
+            rivals = {one.face.equation.text: (one.probability, len(one)) for one in others}
+            undecided = doubt_winner(text, (own.probability, len(own)), rivals)
+            of_face = self.probabilities[own.places[0]]
+            undecided += doubt_face(
+                text, self.probabilities[self.chosen], own.face.equation.text, of_face
+            )
+            undecided += doubt_unweighed(self.unweighed_share, own.probability)
+        sensitivity = self.best.evidence.prior_sensitivity
+        doubts += undecided or doubt_prior(text, sensitivity, self._leads(others))
         used, constant = self.best.used, self.data.constant
         if self.search is None:
             # In a comparison the user says what an equation depends on.
@@ -299,18 +410,11 @@ class Result:
         """
         return self.n_candidates if self.law_prior == "uniform" else 1
 
-    def _leads(self, groups: Mapping[int, Sequence[int]]) -> dict[str, float]:
-        """Nats by which the best is ahead of each other curve, and of a constant."""
-        others = [self.equations[k] for k in groups if k != self.chosen]
-        leads = {one.equation.text: self.best.score - one.score for one in others}
+    def _leads(self, others: Sequence[Family]) -> dict[str, float]:
+        """Nats by which the best is ahead of each other family, and of a constant."""
+        leads = {one.face.equation.text: self.best.score - one.face.score for one in others}
         [constant] = parameter_names(1, self.data.names)
         return {constant: self._lead()} | leads
-
-    def _alike(self) -> dict[int, list[int]]:
-        """Return the equations that are the same curve, by the most probable of them."""
-        order = np.argsort(-self.probabilities, kind="stable").tolist()
-        order.remove(self.chosen)
-        return _group_curves(self.equations, [self.chosen, *order])
 
     def predict(self, X: Any, return_std: bool = False, average: bool = False) -> Any:
         """Predict new observations, with the best equation or with all.
@@ -470,7 +574,8 @@ class Result:
                 f"{row.rmse:.4g}",
             ]
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-        titles = ("", "equation", "log q", "score", "probability", "complexity", "RMSE")
+        chance = "probability" if self.coverage.is_settled else "probability (not settled)"
+        titles = ("", "equation", "log q", "score", chance, "complexity", "RMSE")
         head = "<tr>" + "".join(f"<th>{title}</th>" for title in titles) + "</tr>"
         return f"<div>{self.best._repr_html_()}<table>{head}{''.join(rows)}</table></div>"
 
@@ -615,23 +720,6 @@ def from_evolution(
             is_settled=found.is_settled,
         ),
     )
-
-
-def _group_curves(
-    equations: Sequence[FittedEquation], order: Sequence[int]
-) -> dict[int, list[int]]:
-    """Group equations whose best fits are the same curve; no measurement tells them apart."""
-    y = equations[0].data.y
-    traces = [
-        trace_curve(one.equation, one.theta, one.data.X)
-        if one.evidence.failure is None
-        else Trace(one.equation.key)
-        for one in equations
-    ]
-    rmse = min(fitted.evidence.rmse for fitted in equations)
-    rounding = 1e-9 * float(np.max(np.abs(y)))
-    tolerance = rounding + (SAME_CURVE * rmse if np.isfinite(rmse) else 0.0)
-    return group_laws(traces, order, absolute=tolerance)
 
 
 def load_result(path: str | Path) -> Result:

@@ -8,11 +8,13 @@ from pmsr.equation.program import Program, Tables
 from pmsr.equation.structure import MAX_PARAMETERS
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.problem import Problem
-from pmsr.laws.coincidences import Generators, column_signs, interval_columns
+from pmsr.laws.coincidences import Generators, column_signs
 from pmsr.laws.prior import find_log_priors
+from pmsr.laws.units import Units, read_units
 from pmsr.search.engines import Engine, engine_of
 from pmsr.search.folding import Rules
 from pmsr.search.genome import Primitives
+from pmsr.search.halving import Stages
 from pmsr.search.memory import Floats
 from pmsr.settings import Search, Settings
 
@@ -59,6 +61,11 @@ class Bench:
         most = MAX_PARAMETERS if rules.max_parameters is None else rules.max_parameters
         return replace(rules, max_parameters=min(most, MAX_PARAMETERS))
 
+    @cached_property
+    def stages(self) -> Stages:
+        """The rows, in the order in which laws meet them."""
+        return Stages.of(self.problem.data, self.seed)
+
     @property
     def is_screened(self) -> bool:
         """Whether the closed form leads: not where each candidate is to be weighed."""
@@ -73,13 +80,19 @@ class Bench:
 
     @cached_property
     def generators(self) -> Generators:
-        """Changes of units that a law should survive."""
-        return Generators.of_columns(
-            len(self.names),
-            interval_columns(
-                self.names, [one for one in self.search.interval if one in self.names]
-            ),
-        )
+        """Changes of units that a law should survive, or must if they are known."""
+        return self.units.generators
+
+    @cached_property
+    def units(self) -> Units:
+        """Units of the columns that vary and of the target."""
+        data, search = self.problem.data, self.search
+        names = (*data.names, data.target)
+        units = search.units
+        if units is not None:
+            units = {name: unit for name, unit in units.items() if name in names}
+        interval = [name for name in search.interval if name in data.names]
+        return read_units(units, data.names, data.target, interval=interval)
 
     def log_priors(self, laws: Tables, theta: Floats | None = None) -> Floats:
         """Log prior probabilities of laws as they are spelled, of shape (n,)."""

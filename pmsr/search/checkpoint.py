@@ -28,6 +28,7 @@ from pmsr.search.archive import Candidate
 from pmsr.search.bench import Bench
 from pmsr.search.funnel import Funnel
 from pmsr.search.genome import Genome
+from pmsr.search.halving import Reference
 from pmsr.search.islands import Island
 from pmsr.search.leaders import Leader
 from pmsr.search.memory import Memory, Records
@@ -297,12 +298,11 @@ def _encode_funnel(funnel: Funnel, name: str, arrays: Arrays) -> dict[str, Any]:
     if laws:
         arrays[f"{name}leaders.curve"] = np.stack([law.curve for law in laws])
     return {
-        "programs": [
-            [law.program.nodes.tolist(), law.program.literals.tolist(), law.program.n_parameters]
-            for law in laws
-        ],
+        "programs": [_encode_program(law.program) for law in laws],
         "n_forgotten": funnel.memory.n_forgotten,
         "counts": _encode_counts(funnel),
+        "reference": _encode_reference(funnel.reference),
+        "expanded": [str(key) for key in sorted(funnel.expanded)],
         "weighed": [[str(law), log_q] for law, log_q in funnel.weighed.items()],
     }
 
@@ -342,7 +342,40 @@ def _decode_funnel(record: dict[str, Any], name: str, arrays: Arrays, bench: Ben
     funnel.weighed = {
         int(as_text(law)): as_number(log_q) for law, log_q in as_list(record["weighed"])
     }
+    funnel.reference = _decode_reference(record["reference"], bench)
+    funnel.expanded = frozenset(int(as_text(key)) for key in as_list(record["expanded"]))
     return _with_counts(funnel, record["counts"])
+
+
+def _encode_reference(reference: Reference | None) -> dict[str, Any] | None:
+    if reference is None:
+        return None
+    return {
+        "program": _encode_program(reference.program),
+        "theta": reference.theta[:, : reference.program.n_parameters].tolist(),
+        "squares": reference.squares.tolist(),
+        "rank": reference.rank,
+        "log_q": reference.log_q,
+        "levels": reference.levels.tolist(),
+    }
+
+
+def _decode_reference(record: dict[str, Any] | None, bench: Bench) -> Reference | None:
+    if record is None:
+        return None
+    program, n = _program(record["program"], bench), len(bench.stages.sizes)
+    return Reference(
+        program,
+        np.array(record["theta"], dtype=float).reshape(n, program.n_parameters),
+        np.array(record["squares"], dtype=float).reshape(n),
+        as_count(record["rank"]),
+        as_number(record["log_q"]),
+        np.array(record["levels"], dtype=float).reshape(n - 1, 2),
+    )
+
+
+def _encode_program(program: Program) -> list[Any]:
+    return [program.nodes.tolist(), program.literals.tolist(), program.n_parameters]
 
 
 def _program(record: Any, bench: Bench) -> Program:

@@ -15,6 +15,7 @@ from pmsr.evidence.evidence import Evidence, Weighed
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import rank
+from pmsr.laws.units import read_units
 from pmsr.limits import OutOfTime, time_left, time_limit
 from pmsr.search.archive import Archive, Candidate
 from pmsr.search.bench import Bench
@@ -23,7 +24,7 @@ from pmsr.search.finalists import gather, order_finalists, reserve, spell, weigh
 from pmsr.search.funnel import Funnel, enumerate_into
 from pmsr.search.genome import constant_equation
 from pmsr.search.islands import PERIOD, Island, exchange
-from pmsr.search.memory import sum_scores
+from pmsr.search.memory import Records, sum_scores
 from pmsr.search.progress import show_progress
 from pmsr.search.sampler import Sampler
 from pmsr.search.workers import Workers
@@ -73,6 +74,8 @@ class Evolution:
         closed form where nothing else is known.
     is_settled
         Whether the best score had not risen for a while when the search ended.
+    screened
+        All that is remembered of programs that were screened, of all islands.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -93,6 +96,7 @@ class Evolution:
     level: int = 0
     log_rest: float = -np.inf
     is_settled: bool = True
+    screened: Records = field(default_factory=Records.none)
 
     @property
     def winner(self) -> Equation:
@@ -166,7 +170,9 @@ def run_evolution(
     """
     search, settings = search or Search(), settings or QUICK
     problem = as_problem(data, settings, search.max_parameters)
-    problem = replace(problem, data=leave_out_constant(problem.data))
+    whole = problem.data
+    read_units(search.units, whole.names, whole.target, interval=search.interval)  # or an error
+    problem = replace(problem, data=leave_out_constant(whole))
     seeds = [guess_without_constant(seed, problem.data) for seed in seeds]
     seed = int(np.random.default_rng(random_seed).integers(2**63))
     run = _Run(Bench(problem, search, settings, seed), seeds, n_jobs)
@@ -453,6 +459,8 @@ class _Run:
         show("sampling the posterior of the winner")
         scores = [self.bench.final_score(equation, evidence) for equation, evidence in pairs]
         order = rank(scores, [equation.complexity for equation, _ in pairs])
+        screened = self._screened()
+        final = [law.law for law in laws if spelled[law.key][0].key in self.weighed]
         return Evolution(
             finalists=tuple(pairs[place] for place in order),
             front=tuple(archive.front),
@@ -472,18 +480,17 @@ class _Run:
             n_sampled=self._total("n_sampled"),
             n_enumerated=self.n_enumerated,
             level=self.level,
-            log_rest=self._rest([law for law in laws if spelled[law.key][0].key in self.weighed]),
+            log_rest=sum_scores(screened, np.array(final, dtype=np.uint64)),
             is_settled=self._is_settled(),
+            screened=screened,
         )
 
-    def _rest(self, laws: Sequence[Candidate]) -> float:
-        """Add up the scores of the laws that were only screened."""
-        if not self.bench.is_screened:
-            return -np.inf
-        records = [judge.memory.records for judge in self.judges]
-        for more in records[1:]:
-            records[0] = records[0].join(more)
-        return sum_scores(records[0], np.array([law.law for law in laws], dtype=np.uint64))
+    def _screened(self) -> Records:
+        """Return what all islands remember, each program once."""
+        records = Records.none()
+        for judge in self.judges if self.bench.is_screened else ():
+            records = records.join(judge.memory.records)
+        return records.take(np.unique(records.key, return_index=True)[1])
 
     def _is_settled(self) -> bool:
         """Tell whether the best score has been the same, to a tenth of a nat, of late."""

@@ -7,6 +7,7 @@ Sequential Monte Carlo is for those that are about to be among the best of an is
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +16,24 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import Tables
 from pmsr.evidence.evidence import seed_for, weigh
 from pmsr.limits import check_time
-from pmsr.search.archive import Candidate
+from pmsr.search.archive import Candidate, failed_candidate
 from pmsr.search.bench import Bench
 from pmsr.search.enumeration import enumerate_laws
-from pmsr.search.folding import ACCEPTED, Folded, fold_genomes
-from pmsr.search.genome import Genome
+from pmsr.search.folding import ACCEPTED, Folded, fold, fold_genomes
+from pmsr.search.genome import Genome, expansions
+from pmsr.search.halving import Reference, screen_many
 from pmsr.search.leaders import Leader, Leaders
 from pmsr.search.memory import Floats, Keys, Memory, Records
-from pmsr.search.screening import Batch, digest_curves, screen
+from pmsr.search.screening import Batch, digest_curves
 
 CHUNK = 256  # laws that are screened between two looks at the clock
 # Of what was screened, at most, is weighed. More would take most of the time, and change little:
 # what leads in the end is weighed again in any case.
 SHARE = 0.005
+# Rows beyond which fewer are weighed, in proportion: each takes longer, and the closed form is then
+# exact.
+MANY_ROWS = 500
+N_EXPANDED = 5  # leaders that are expanded at a refresh
 REACH = 7.0  # nats behind the best within which a law is a contender
 
 
@@ -46,6 +52,8 @@ class Funnel:
         self.n_folded = self.n_sampled = self.n_failed = self.n_given = 0
         self.seconds = dict.fromkeys(("folding", "screening", "prior", "weighing"), 0.0)
         self.weighed: dict[int, float] = {}
+        self.reference: Reference | None = None
+        self.expanded: frozenset[int] = frozenset()
         self._best: tuple[Leader, Candidate] | None = None
 
     def copy(self) -> "Funnel":
@@ -110,12 +118,12 @@ class Funnel:
 
     def best(self, bench: Bench) -> Candidate | None:
         """Return the best so far, in words."""
-        if not self.leaders.laws:
-            return None
-        law = self.leaders.laws[0]
-        if self._best is None or self._best[0] is not law:
-            self._best = law, candidate_of(law, bench.names)
-        return self._best[1]
+        for law in self.leaders.laws:
+            if self._best is None or self._best[0] is not law:
+                self._best = law, candidate_of(law, bench.names)
+            if self._best[1].failure is None:
+                return self._best[1]
+        return None
 
     def meet(self, other: "Funnel", names: Keys) -> None:
         """Learn from the funnel of another island what these graphs are worth."""
@@ -137,6 +145,17 @@ class Funnel:
             self._screen(folded.take(new[start : start + CHUNK]), bench, level)
         self._weigh_contenders(bench)
 
+    def expand(self, bench: Bench) -> None:
+        """Screen all that is an operator larger than the best laws that were not expanded yet."""
+        waiting = (law for law in self.leaders.laws if law.key not in self.expanded)
+        for law in list(islice(waiting, N_EXPANDED)):
+            self.expanded = self.expanded | {law.key}
+            rows, lengths = expansions(law.program, bench.primitives)
+            literals = np.tile(law.program.literals, (len(rows), 1))
+            with self._timed("folding"):
+                folded = fold(rows, literals, lengths, bench.rules)
+            self.judge_folded(folded, bench)
+
     def _screen(self, laws: Folded, bench: Bench, level: int) -> None:
         check_time()
         batch = Batch(
@@ -146,17 +165,21 @@ class Funnel:
             laws.n_parameters.astype(np.int64),
         )
         with self._timed("screening"):
-            found = screen(batch, bench.problem, bench.seed, keys=laws.key)
+            found = screen_many(
+                batch, bench.problem, bench.seed, bench.stages, self.reference, keys=laws.key
+            )
+        self.reference = found.reference or self.reference
         with self._timed("prior"):
             tables = Tables(
                 laws.nodes, laws.n_nodes, laws.literals, laws.n_literals, laws.n_parameters
             )
             log_p = bench.log_priors(tables, found.theta)
-        digests = digest_curves(found, bench.problem.data)
+        n_rows = len(bench.problem.data.y)
+        digests = digest_curves(found, bench.problem.data, laws.key)
         log_q = found.log_q.copy()
         for k in np.flatnonzero(np.isin(digests, np.array(list(self.weighed), dtype=np.uint64))):
             log_q[k] = self.weighed[int(digests[k])]
-        rmse = np.sqrt(found.sse / len(bench.problem.data.y))
+        rmse = np.sqrt(found.sse / n_rows)
         self.memory.add(
             Records(
                 laws.key,
@@ -171,7 +194,8 @@ class Funnel:
         )
         self.n_failed += int(np.count_nonzero(np.isneginf(log_q)))
         score = log_q + log_p
-        near = np.flatnonzero(score > self.leaders.floor)
+        # Of what did not meet all rows, only an estimate is known.
+        near = np.flatnonzero((score > self.leaders.floor) & (found.n_rows == n_rows))
         near = near[np.argsort(-score[near], kind="stable")]
         self.leaders.add(
             Leader(
@@ -192,7 +216,8 @@ class Funnel:
     def _weigh_contenders(self, bench: Bench) -> None:
         """Weigh those among the first places that are not weighed, best first, if few enough."""
         known = dict(self.weighed)
-        while self.n_sampled < SHARE * self.n_screened:
+        share = SHARE * min(1.0, MANY_ROWS / len(bench.problem.data.y))
+        while self.n_sampled < share * self.n_screened:
             front = self.leaders.laws[: bench.search.n_finalists]
             law = next((one for one in front if not one.is_weighed), None)
             if law is None or law.score < front[0].score - REACH:
@@ -244,9 +269,16 @@ def enumerate_into(funnel: Funnel, bench: Bench, done: int = 0) -> Iterator[tupl
 
 
 def candidate_of(law: Leader, variables: tuple[str, ...]) -> Candidate:
-    """Return what a search says of a law, with its equation as text."""
+    """Return what a search says of a law, with its equation as text.
+
+    Algebra may refuse what could be fitted: a number that is not real where it does not matter.
+    """
+    try:
+        text = str(Equation.from_program(law.program, variables))
+    except ValueError as error:
+        return failed_candidate(f"! {error}", "not a real, finite expression")
     return Candidate(
-        str(Equation.from_program(law.program, variables)),
+        text,
         law.score,
         law.log_q,
         law.log_q_se,

@@ -232,6 +232,7 @@ def _check_extent(rows: Sequence[tuple[int, int, int]], literals: Sequence[float
 _COMMUTATIVE = (operator_code("+"), operator_code("*"))
 _PRODUCTS = (operator_code("*"), operator_code("/"))
 _POW = operator_code("pow")
+_TIMES = operator_code("*")
 _FIELD = (*_COMMUTATIVE, operator_code("-"), operator_code("/"))
 
 
@@ -588,6 +589,59 @@ def neighbours(genome: Genome, primitives: Primitives) -> list[Genome]:
                 rows = genome.rows.copy()
                 rows[index] = other
                 found.append(replace(genome, rows=rows))
+    return found
+
+
+def expansions(program: Program, primitives: Primitives) -> tuple[Rows, NDArray[np.int32]]:
+    """List all graphs that have one operator more: on any part of a program, alone or with a leaf.
+
+    Parameters
+    ----------
+    program
+        What is expanded; its parts are used once more only as their own squares.
+    primitives
+        The operators and leaves.
+
+    Returns
+    -------
+    tuple
+        Rows of the graphs, of shape (n, n_rows, 3), and their lengths; the literals are those of
+        the program.
+    """
+    leaves = [(PARAMETER, 0, 0)] + [(VARIABLE, k, 0) for k in range(len(primitives.variables))]
+    nodes = program.nodes
+    graphs = []
+    for part in range(len(nodes)):
+        for new in _operations(part, leaves, primitives):
+            later = nodes[part + 1 :].copy()
+            arities = np.array([_arity(code) for code in later[:, 0].tolist()], dtype=np.int64)
+            for place in (1, 2):
+                # What used the part uses what was made of it; what came later moves.
+                moves = (arities >= place) & (later[:, place] >= part)
+                later[moves, place] += len(new)
+            graphs.append(np.concatenate([nodes[: part + 1], np.array(new, np.int32), later]))
+    lengths = np.array([len(graph) for graph in graphs], dtype=np.int32)
+    rows = np.zeros((len(graphs), len(nodes) + 2, 3), dtype=np.int32)
+    for place, graph in enumerate(graphs):
+        rows[place, : len(graph)] = graph
+    return rows, lengths
+
+
+def _operations(
+    part: int, leaves: Sequence[tuple[int, int, int]], primitives: Primitives
+) -> list[list[tuple[int, int, int]]]:
+    """List the rows that may follow a part: an operator on it, and before that its partner."""
+    found: list[list[tuple[int, int, int]]] = []
+    for code in primitives.codes:
+        if _arity(code) == 1:
+            found.append([(code, part, part)])
+            continue
+        if code == _TIMES:
+            found.append([(code, part, part)])
+        for leaf in leaves:
+            found.append([leaf, (code, part, part + 1)])
+            if code not in _COMMUTATIVE:
+                found.append([leaf, (code, part + 1, part)])
     return found
 
 

@@ -5,6 +5,7 @@ the last exchange brought; never from the clock, from other islands meanwhile, o
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -50,6 +51,9 @@ class Judge(Protocol):
 
     def sizes(self, names: Keys) -> tuple[Floats, Floats]:
         """Return the complexity and the number of parameters of each name."""
+
+    def expand(self, bench: Bench) -> None:
+        """Look at laws that are an operator larger than the best."""
 
     def best(self, bench: Bench) -> Candidate | None:
         """Return the best so far."""
@@ -163,18 +167,22 @@ class _Evolving:
         """Make the first population: guesses, the best of what is known, and random ones."""
         size, primitives, rng = self.search.population_size, self.bench.primitives, self.rng
         genomes = [equation_genome(seed, primitives, rng=rng) for seed in seeds]
-        known = list(self.judge.starters)
-        sure, others = known[: size // 4], known[size // 4 :]
-        drawn = rng.permutation(len(others))[: size // 4]
-        for law in [*sure, *(others[k] for k in drawn.tolist())]:
-            try:
-                genomes.append(program_genome(law.program, primitives, rng=rng))
-            except ValueError:  # algebra brought in an operator that graphs may not have
-                continue
+        genomes += self._drawn(self.judge.starters[: size // 4], size // 4)
+        genomes += self._drawn(self.judge.starters[size // 4 :], size // 4)
         while len(genomes) < size:
             genomes.append(self.toolbox.individual(rng=rng))
         self.genomes = genomes[:size]
         self.names = self.judge.judge(self.genomes, self.bench)
+
+    def _drawn(self, laws: Sequence[Leader], n: int) -> list[Genome]:
+        """Draw laws without repetition, as graphs."""
+        genomes = []
+        for place in self.rng.permutation(len(laws))[:n].tolist():
+            # Algebra may have brought in an operator that graphs may not have.
+            with suppress(ValueError):
+                program = laws[place].program
+                genomes.append(program_genome(program, self.bench.primitives, rng=self.rng))
+        return genomes
 
     def _step(self) -> None:
         """Do one generation of crowding."""
@@ -222,10 +230,16 @@ class _Evolving:
                 children[place] = self.toolbox.mutate(children[place], rng=self.rng)
 
     def _refresh(self) -> None:
-        """Replace repeated laws by random ones, and let the best meet all their neighbours."""
+        """Replace repeated laws by others, and let the best meet all their neighbours.
+
+        Half of the others are random, half drawn from the leaders.
+        """
+        self.judge.expand(self.bench)
         _, first = np.unique(self.names, return_index=True)
         repeated = np.setdiff1d(np.arange(len(self.names)), first)
-        newcomers = [self.toolbox.individual(rng=self.rng) for _ in repeated]
+        newcomers = self._drawn(self.judge.starters, len(repeated) // 2)
+        while len(newcomers) < len(repeated):
+            newcomers.append(self.toolbox.individual(rng=self.rng))
         self.names[repeated] = self.judge.judge(newcomers, self.bench)
         for place, genome in zip(repeated.tolist(), newcomers, strict=True):
             self.genomes[place] = genome

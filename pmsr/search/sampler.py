@@ -58,6 +58,9 @@ class Sampler:
         """None: the first population is random."""
         return ()
 
+    def expand(self, bench: Bench) -> None:
+        """Do nothing: the paper's search does not."""
+
     def best(self, bench: Bench) -> Candidate | None:
         """Return the best so far."""
         return self._top

@@ -7,6 +7,7 @@ decide. No algebra and no Python for each law.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -90,11 +91,19 @@ class Batch:
         n_parameters = np.array([one.n_parameters for one in programs], dtype=np.int64)
         return cls(nodes, lengths, literals, n_parameters)
 
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        """Digests of the integer tables, of shape (n_laws,)."""
+        keys = np.empty(len(self.nodes), dtype=np.uint64)
+        law_keys(self.nodes, self.lengths, self.literals, self.n_parameters, keys)
+        return keys
+
     def take(self, which: Integers | slice) -> "Batch":
-        """Choose some of the laws."""
+        """Choose some of the laws, with room for the largest of them."""
+        lengths = np.ascontiguousarray(self.lengths[which])
         return Batch(
-            np.ascontiguousarray(self.nodes[which]),
-            np.ascontiguousarray(self.lengths[which]),
+            np.ascontiguousarray(self.nodes[which][:, : lengths.max(initial=1)]),
+            lengths,
             np.ascontiguousarray(self.literals[which]),
             np.ascontiguousarray(self.n_parameters[which]),
         )
@@ -116,14 +125,12 @@ class Screened:
     log_q
         Log q of a linear law with this rank and error; -inf if it cannot be fitted.
     curves
-        Predictions at the rows and at the probes, of shape (n_laws, N + 32); NaN where the law is
-        not a number.
+        Predictions at the rows, or at some of them, and at the probes, of shape (n_laws, N + 32);
+        NaN where the law is not a number.
     outcome
         ``FITTED``, ``NEVER_FINITE`` or ``FORBIDDEN`` of `pmsr.equation.descent`.
     n_evaluations
         How often the law was computed.
-    keys
-        By which the laws drew their starts.
     """
 
     sse: Floats
@@ -133,7 +140,6 @@ class Screened:
     curves: Floats
     outcome: Integers
     n_evaluations: Integers
-    keys: NDArray[np.uint64]
 
 
 def screen(
@@ -172,15 +178,70 @@ def screen(
     (array([47.09]), array([1, 1]), array([-13.13, -19.08]))
     """
     data = problem.data
-    n_laws, n = len(batch.nodes), len(data.y)
-    p = max(1, int(batch.n_parameters.max(initial=0)))
     if keys is None:
-        keys = np.empty(n_laws, dtype=np.uint64)
-        law_keys(batch.nodes, batch.lengths, batch.literals, batch.n_parameters, keys)
-    work = make_work(batch.nodes.shape[1], max(n, N_PROBES), p, plan.n_starts)
+        keys = batch.keys
     deviation = float(np.std(data.y))
-    squares, theta = np.empty(n_laws), np.empty((n_laws, p))
-    curves = np.empty((n_laws, n + N_PROBES))
+    n = len(data.y)
+    places = probe_points(data.X)
+    found = fit_batch(batch, data.X, data.y, deviation, places, n, random_seed, keys, plan)
+    log_q = linear_log_qs(found.rank, found.squares, problem)
+    return Screened(
+        found.squares * deviation**2,
+        found.rank,
+        found.theta,
+        log_q,
+        found.curves,
+        found.outcome,
+        found.n_evaluations,
+    )
+
+
+class Fitted(NamedTuple):
+    """Like `Screened`; squares are sums of squared errors in units of the target's variance."""
+
+    theta: Floats
+    squares: Floats
+    rank: Integers
+    curves: Floats
+    outcome: Integers
+    n_evaluations: Integers
+
+    def take(self, which: Integers) -> "Fitted":
+        """Choose some of the laws."""
+        return Fitted(
+            self.theta[which],
+            self.squares[which],
+            self.rank[which],
+            self.curves[which],
+            self.outcome[which],
+            self.n_evaluations[which],
+        )
+
+
+def fit_batch(
+    batch: Batch,
+    X: Floats,
+    y: Floats,
+    deviation: float,
+    probes: Floats,
+    n_kept: int,
+    random_seed: int,
+    keys: NDArray[np.uint64],
+    plan: Plan,
+    theta: Floats | None = None,
+) -> Fitted:
+    """Fit laws to rows; their curves are those at the first `n_kept` rows and at the probes.
+
+    With `theta`, of shape (n_laws, most parameters), each law descends from there alone.
+    """
+    n_laws, p = len(batch.nodes), max(1, int(batch.n_parameters.max(initial=0)))
+    if theta is None:
+        theta = np.zeros((n_laws, p))
+    else:
+        theta = np.array(theta[:, :p])
+        plan = plan._replace(n_points=0, n_starts=1, n_finishers=0)
+    work = make_work(batch.nodes.shape[1], max(len(y), N_PROBES), p, plan.n_starts)
+    squares, curves = np.empty(n_laws), np.empty((n_laws, n_kept + N_PROBES))
     rank, outcome, n_evaluations = (np.empty(n_laws, dtype=np.int64) for _ in range(3))
     run_screen(
         batch.nodes,
@@ -190,10 +251,10 @@ def screen(
         keys,
         np.uint64(random_seed),
         # Compiled for arrays that may be written to, whatever came in.
-        np.require(data.X, requirements=["C", "W"]),
-        np.require(data.y, requirements=["C", "W"]),
+        np.require(X, requirements=["C", "W"]),
+        np.require(y, requirements=["C", "W"]),
         1.0 / deviation,
-        probe_points(data.X),
+        probes,
         plan,
         work,
         theta,
@@ -203,9 +264,7 @@ def screen(
         outcome,
         n_evaluations,
     )
-    log_q = linear_log_qs(rank, squares, problem)
-    sse = squares * deviation**2
-    return Screened(sse, rank, theta, log_q, curves, outcome, n_evaluations, keys)
+    return Fitted(theta, squares, rank, curves, outcome, n_evaluations)
 
 
 def probe_points(X: Floats) -> Floats:
@@ -286,13 +345,13 @@ def _log_integral(a, b, low, high):  # type: ignore[no-untyped-def]
     return top + np.log(total)
 
 
-def digest_curves(screened: Screened, data: Data) -> NDArray[np.uint64]:
+def digest_curves(screened: Screened, data: Data, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Digest ranks and curves: spellings of one law nearly always get the same number.
 
     Two weighted means of the curve, in steps of twice the tolerance within which curves agree. One
     in some thousands is next to the border of a step and gets another number than its like: what
-    must not be mistaken is compared by its curve. What fits everything has a number of its own, and
-    so has what cannot be fitted.
+    must not be mistaken is compared by its curve. What fits everything, or cannot be fitted, is
+    known by its key.
     """
     n = screened.curves.shape[1]
     step = 2.0 * SAME_CURVE * float(np.std(data.y))
@@ -304,7 +363,7 @@ def digest_curves(screened: Screened, data: Data) -> NDArray[np.uint64]:
         means = np.clip(np.floor(values @ weights / (weights.sum() * step)), -(2.0**53), 2.0**53)
         digest = (digest ^ means.astype(np.int64).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         digest ^= digest >> np.uint64(29)
-    return np.where(fitted, digest, screened.keys)
+    return np.where(fitted, digest, keys)
 
 
 class KnownLaws:
@@ -319,10 +378,12 @@ class KnownLaws:
     ----------
     data
         The rows.
+    n_rows
+        How many of them curves are known at, if not at all.
     """
 
-    def __init__(self, data: Data) -> None:
-        self.n_rows = len(data.y)
+    def __init__(self, data: Data, n_rows: int | None = None) -> None:
+        self.n_rows = len(data.y) if n_rows is None else n_rows
         self.tolerance = SAME_CURVE * float(np.std(data.y))
         n = self.n_rows + N_PROBES
         # Of one sign, so that the mean of differences is no larger than the largest of them; no

@@ -1,7 +1,9 @@
 """Islands evolved and finalists weighed by several processes, as many as there is time for."""
 
 import time
+import warnings
 from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -51,6 +53,27 @@ class Workers:
         """Return workers that leave all work to this process."""
         return replace(self, parallel=Parallel(n_jobs=1))
 
+    def _call(self, tasks: Sequence[Any]) -> list[Any]:
+        """Do tasks, functions of their arguments; if a worker dies, once more with others."""
+        try:
+            return list(self.parallel(tasks))
+        except BrokenExecutor:
+            warnings.warn(
+                "A worker process died, perhaps for lack of memory; its work is done again by "
+                "another.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        fresh = Parallel(n_jobs=self.n_workers, batch_size=1, pre_dispatch="all")
+        try:
+            return list(fresh(tasks))
+        except BrokenExecutor as error:
+            raise RuntimeError(
+                "Worker processes died twice, perhaps for lack of memory. Use fewer of them "
+                "(n_jobs=1 uses none). A search with a checkpoint goes on from there, with the "
+                "same result."
+            ) from error
+
     def evolve(
         self,
         islands: Sequence[Island],
@@ -72,9 +95,11 @@ class Workers:
             When to stop, by ``time.monotonic``.
         """
         until, added = _to_wall_clock(deadline), added_operators()
-        found = self.parallel(
-            delayed(_evolve)(island, self.bench, seeds, generation, added, until)
-            for island in islands
+        found = self._call(
+            [
+                delayed(_evolve)(island, self.bench, seeds, generation, added, until)
+                for island in islands
+            ]
         )
         return None if any(island is None for island in found) else list(found)
 
@@ -96,11 +121,12 @@ class Workers:
             When to stop, by ``time.monotonic``.
         """
         until, added = _to_wall_clock(deadline), added_operators()
-        found = self.parallel(
-            delayed(_weigh)(key, program, self.bench, settings, seed, added, until)
-            for key, program, settings in tasks
+        return self._call(
+            [
+                delayed(_weigh)(key, program, self.bench, settings, seed, added, until)
+                for key, program, settings in tasks
+            ]
         )
-        return list(found)
 
 
 def batches(items: Sequence[Any], size: int) -> list[Sequence[Any]]:

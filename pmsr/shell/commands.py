@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -487,7 +487,19 @@ def _describe(result: Result, path: Path | None, report: Path | None) -> dict[st
         "equation": str(best.equation),
         "latex": best.latex(),
         "estimates": estimates,
+        "probability": float(result.probabilities[result.chosen]),
         "equations": result.table.to_dict("records"),
+        "families": [
+            {
+                "face": str(family.face.equation),
+                "probability": family.probability,
+                "members": list(family.places),
+            }
+            for family in result.families
+        ],
+        "unweighed_share": result.unweighed_share,
+        "coverage": asdict(result.coverage),
+        "coincidences": best.coincidences,
         "chosen": result.chosen,
         "warnings": result.warnings,
         "stopped": result.stopped,
@@ -524,14 +536,21 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
     console.print(_to_rich(result, title))
     notes = []
     if np.isfinite(result.table["log_q"]).any():
-        notes.append("Ranked by score = log q + log prior; > is the best.")
-    if len(result) > N_SHOWN:
-        notes.append(f"{len(result) - N_SHOWN} more are in the report and in equations.csv.")
-    console.print(" ".join(notes), style="italic")
+        notes.append(
+            "score = log q + log prior. Laws that the data cannot tell apart are one family, with "
+            "one probability; its best law is shown."
+        )
+    n_hidden = len(result) - len(_shown_places(result))
+    if n_hidden:
+        notes.append(f"{n_hidden} more are in the report and in equations.csv.")
+    notes += result.search_notes
+    console.print(" ".join(notes), style="italic", highlight=False)
     if best.evidence.failure is not None:
         console.print(f"\nNo equation could be weighed: {escape(best.evidence.failure)}.")
         return
     console.print(f"\n[bold]{escape(f'{best.target} = {best.equation}')}[/bold]", soft_wrap=True)
+    if np.isfinite(best.evidence.log_q):
+        console.print(f"    {_probability_in_words(result)}", soft_wrap=True, highlight=False)
     try:
         table = best.estimates()
         for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True):
@@ -539,6 +558,9 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
             console.print(escape(f"    {name} = {plus_minus(mean, sd)}{meaning}"), soft_wrap=True)
     except ValueError:  # weighed, but not sampled; a doubt says so
         pass
+    for phrase in best.coincidences:
+        lines = wrap(f"It {phrase}.", console.width - 4, break_on_hyphens=False)
+        console.print("    " + "\n    ".join(map(escape, lines)), soft_wrap=True, highlight=False)
     doubts = result.warnings
     if doubts:
         console.print("\nBefore you trust it:")
@@ -555,6 +577,27 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
             console.print(f"Go on:   {_program()} resume {escape(folder)}", soft_wrap=True)
 
 
+def _probability_in_words(result: Result) -> str:
+    """Return the probability of the best and of its family."""
+    text = f"probability {percent(float(result.probabilities[result.chosen]))}"
+    family = result.family
+    if family is not None and len(family) > 1:
+        others = "1 law" if len(family) == 2 else f"{len(family) - 1} laws"
+        text += f"; with {others} like it {percent(family.probability)}"
+    return text if result.coverage.is_settled else f"{text} (the search had not settled)"
+
+
+def _shown_places(result: Result) -> list[int]:
+    """Return the places of the laws in the table: the faces of families, and the best."""
+    places = [family.places[0] for family in result.families]
+    seen = {place for family in result.families for place in family.places}
+    places += [place for place in range(len(result)) if place not in seen]
+    places = places[:N_SHOWN]
+    if result.chosen not in places:
+        places[-1] = result.chosen
+    return places
+
+
 def _to_rich(result: Result, title: str) -> Table:
     """Arrange a ranked table for the terminal; 80 columns hold it."""
     has_evidence = bool(result.table["log_q"].map(math.isfinite).any())
@@ -569,14 +612,13 @@ def _to_rich(result: Result, title: str) -> Table:
     )
     shown.add_column("", no_wrap=True)
     shown.add_column("equation", overflow="fold")
-    numbers = ("log q", "score", "prob.", "params", "RMSE")
-    for header in numbers if has_evidence else numbers[3:]:
+    chance = "prob." if result.coverage.is_settled else "prob. (not settled)"
+    numbers = ("log q", "score", chance, "family", "RMSE")
+    for header in numbers if has_evidence else ("params", "RMSE"):
         shown.add_column(header, justify="right", no_wrap=True)
-    places = list(range(min(len(result), N_SHOWN)))
-    if result.chosen not in places:
-        places[-1] = result.chosen
     rows = result.table.to_dict("records")
-    for place in places:
+    sizes = {place: len(family) for family in result.families for place in family.places}
+    for place in _shown_places(result):
         row = rows[place]
         mark = ">" if place == result.chosen else ""
         name = row["equation"]
@@ -584,19 +626,30 @@ def _to_rich(result: Result, title: str) -> Table:
             shown.add_row(mark, escape(name), "failed")
             continue
         cells = [
-            f"{row['log_q']:.2f} ± {row['log_q_se']:.2f}",
-            f"{row['score']:.2f}",
+            f"{_nats(row['log_q'])} ± {row['log_q_se']:.2f}",
+            _nats(row["score"]),
             percent(row["probability"]),
+            f"{percent(row['family_probability'])} ({sizes[place]})",
         ]
         shown.add_row(
             mark,
             escape(name),
-            *(cells if has_evidence else []),
-            str(row["parameters"]),
+            *(cells if has_evidence else [str(row["parameters"])]),
             _short(row["rmse"]),
             style="bold" if mark else None,
         )
     return shown
+
+
+def _nats(value: float) -> str:
+    """Write a logarithm to a hundredth; one that is hopeless in a few signs.
+
+    Examples
+    --------
+    >>> _nats(-13.1249), _nats(-2194783840.66)
+    ('-13.12', '-2.2e+09')
+    """
+    return f"{value:.2f}" if abs(value) < 1e5 else f"{value:.2g}"
 
 
 def _short(number: float) -> str:

@@ -290,6 +290,8 @@ def write_result(
                 "The search was interrupted before its budget ended. Go on with it: "
                 f"pmsr resume {quote(str(path))}"
             )
+        elif not result.coverage.is_settled:
+            notes.append(f"The search had not settled. Go on: pmsr resume {quote(str(path))}")
         content = gather_content(
             result, source=run.source, created=run.created, command=run.command, warnings=notes
         )

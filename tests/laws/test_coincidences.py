@@ -251,4 +251,4 @@ def test_many_laws_have_the_ranks_that_each_has_alone():
     laws = [Equation(text, ["x"]).program for text, columns, *_ in LAWS if columns == "x"]
     found = count_all_coincidences(Tables.of(laws), 1)
     assert found.tolist() == [list(count_coincidences(law, 1)) for law in laws]
-    assert count_all_coincidences(Tables.of([]), 1).shape == (0, 3)
+    assert count_all_coincidences(Tables.of([]), 1).shape == (0, 4)

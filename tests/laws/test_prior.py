@@ -1,6 +1,7 @@
 import math
 import pickle
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_operators_may_have_costs_of_their_own():
 def test_coincidences_cost_by_their_kind():
     program = Equation("c0*x", ["x"]).program
     found = Coincidences(shared=1, pure=2, zeros=3)
-    assert LawPrior(per_node=0.0).log_p(program, found) == pytest.approx(-12.0)
+    assert LawPrior(per_node=0.0, per_coincidence=2.0).log_p(program, found) == pytest.approx(-12.0)
     prior = LawPrior(per_node=0.0, per_coincidence=1.0, per_pure_number=4.0)
     assert prior.log_p(program, found) == pytest.approx(-12.0)
 
@@ -277,6 +278,17 @@ def test_a_prior_is_frozen_hashable_and_can_be_sent_to_workers():
     assert hash(prior) == hash(LawPrior(operators={"sin": 3.0}))
     with pytest.raises(AttributeError):
         prior.per_node = 2.0
+
+
+def test_the_default_costs_are_those_that_the_study_chooses(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    import law_prior
+
+    results = law_prior.read("law_prior_train.csv")
+    results.pop(law_prior.UNIFORM)
+    per_node, per_coincidence, per_pure_number = law_prior.choose(results)[0]
+    assert per_coincidence == per_pure_number
+    assert LawPrior() == LawPrior(per_node=per_node, per_coincidence=per_coincidence)
 
 
 def test_the_option_is_a_word_a_prior_or_a_function():

@@ -4,7 +4,19 @@ import pytest
 from benchmarks.laws_of_science import LAWS
 from pmsr.equation.expression import Equation
 from pmsr.laws import units as module
-from pmsr.laws.units import is_possible, parameter_units, read_units, units_in_names
+from pmsr.laws.coincidences import (
+    Coincidences,
+    Generators,
+    count_coincidences,
+    describe_coincidences,
+)
+from pmsr.laws.units import (
+    is_possible,
+    parameter_units,
+    read_units,
+    unit_latex,
+    units_from_names,
+)
 
 pint = pytest.importorskip("pint")
 
@@ -39,7 +51,11 @@ CASES = [
     ("c0*(T + c1)", {"T": "degC", "y": "Pa"}, True, ("Pa/degC", "degC")),
     ("c0*(T - A)", {"T": "degC", "A": "degC", "y": "W"}, True, ("W/degC",)),
     ("c0*x + c1", {"x": "?", "y": "?"}, True, ("[y]/[x]", "[y]")),
-    ("c0 + x", {"x": "?", "y": "?"}, False, None),
+    ("c0 + x", {"x": "?", "y": "?"}, True, (None,)),  # in the same unit, perhaps
+    ("c0 + x", {"x": "?", "y": "m"}, True, (None,)),  # in metres, perhaps
+    ("c0 + x + t", {"x": "?", "t": "s", "y": "m"}, False, None),
+    ("c0*x + c1", {"x": "?", "y": "m"}, True, ("m/[x]", "m")),
+    ("c0*sin(x)", {"x": "?", "y": "m"}, True, (None,)),
     ("x*c0", {"x": "1", "y": "-"}, True, ("",)),
     ("c0*d", {"d": "Mpc", "y": "km/s"}, True, ("km/(Mpc*s)",)),
     ("f*(1 + v/c0)", {"f": "Hz", "v": "m/s", "y": "Hz"}, True, ("m/s",)),
@@ -66,9 +82,9 @@ def test_units_decide_what_is_possible_and_give_parameters_theirs(
             parameter_units(program, units)
 
 
-def test_units_in_names_are_found():
+def test_units_from_names_are_found():
     names = ["T [K]", "k (1/s)", "v0 (µM/s)", "n", "f(x) [mm]", "share []"]
-    found = units_in_names(names)
+    found = units_from_names(names)
     assert list(found.values()) == ["K", "1/s", "µM/s", "?", "mm", ""]
     units = read_units(found, names[:-1], names[-1])
     assert set(units.bases) == {
@@ -80,10 +96,97 @@ def test_units_in_names_are_found():
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("k (1/(m*s))", "1/(m*s)"),
+        ("T [°C]", "°C"),
+        ("a (m/s²)", "m/s²"),
+        ("flow (a) [L/min]", "L/min"),
+        ("time", "?"),
+    ],
+)
+def test_units_in_all_sorts_of_brackets_are_found(name, unit):
+    assert units_from_names([name]) == {name: unit}
+    read_units({name: unit}, [], name)
+
+
+def test_brackets_that_hold_no_unit_are_refused_unless_the_user_says_what_is_meant():
+    names = ["width (left)", "y [m]"]
+    with pytest.raises(ValueError, match=r"'left', the unit of 'width \(left\)', is not a unit"):
+        read_units(units_from_names(names), names[:1], names[1])
+    given = units_from_names(names, {"width (left)": "mm"})
+    assert read_units(given, names[:1], names[1]).texts == ("mm", "m")
+
+
+def test_without_units_every_column_has_one_of_its_own():
+    units = read_units(None, ["t", "x"], "y", interval=["t"])
+    wanted = Generators.of_columns(2, [0])
+    assert not units.are_known
+    assert units.generators.known is None
+    np.testing.assert_array_equal(units.generators.scales, wanted.scales)
+    np.testing.assert_array_equal(units.generators.shifts, wanted.shifts)
+    with pytest.raises(ValueError, match="interval names 'z', which is not a column"):
+        read_units(None, ["t", "x"], "y", interval=["z"])
+
+
+def test_pure_numbers_may_be_added_and_taken_the_sine_of_without_a_charge():
+    program, units = law("x + sin(z)", {"x": "1", "z": "rad", "y": "1"})
+    assert count_coincidences(program, 2, generators=units.generators) == Coincidences()
+
+
+def test_an_unknown_unit_is_charged_where_known_ones_are_not():
+    given = {"u": "cm", "f": "cm", "n": "?", "y": "cm"}
+    for text, wanted in (
+        ("u*f/(u - f)", Coincidences()),
+        ("c0*u*f*n", Coincidences()),
+        ("u*f/(u - f) + n", Coincidences(shared=1)),
+        ("u*sin(n)", Coincidences(pure=1)),
+        ("u + f**2", Coincidences(broken=1)),
+    ):
+        program, units = law(text, given)
+        assert count_coincidences(program, 3, generators=units.generators) == wanted, text
+
+
+def test_an_arbitrary_zero_is_charged_also_where_units_are_known():
+    units = read_units({"t": "day", "y": "m"}, ["t"], "y", interval=["t"])
+    for text, wanted in (("c0*t", Coincidences(zeros=1)), ("c0*(t - c1)", Coincidences())):
+        program = Equation(text, ["t"]).program
+        assert count_coincidences(program, 1, generators=units.generators) == wanted
+
+
+def test_of_known_units_there_is_nothing_to_say():
+    equation = Equation("u + f + sin(n)", ["u", "f", "n"])
+    units = read_units({"u": "m", "f": "m", "n": "?", "y": "m"}, "ufn", "y")
+    assert describe_coincidences(equation, "y", generators=units.generators) == [
+        "takes the sine of n in its own unit"
+    ]
+    assert len(describe_coincidences(equation, "y")) > 1
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("mm**(1/2)", r"\mathrm{mm}^{1/2}"),
+        ("kg*m/s^2", r"\mathrm{kg}\,\mathrm{m}/\mathrm{s}^{2}"),
+        ("kg m^-3", r"\mathrm{kg}\,\mathrm{m}^{-3}"),
+        ("1/(Mpc*s)", r"1/(\mathrm{Mpc}\,\mathrm{s})"),
+        ("[y]/[x]", r"[\mathrm{y}]/[\mathrm{x}]"),
+        ("µM/s", r"\mathrm{\mu M}/\mathrm{s}"),
+        ("ohm", r"\mathrm{\Omega }"),
+        ("°C", r"\mathrm{{}^{\circ}C}"),
+        ("%", r"\mathrm{\%}"),
+        ("", ""),
+    ],
+)
+def test_units_are_written_in_latex(text, latex):
+    assert unit_latex(text) == latex
+
+
 def test_contradictory_units_are_refused():
     with pytest.raises(ValueError, match=r"'T \[K\]' is in 'K' by its name, but units says 's'"):
-        units_in_names(["T [K]"], {"T [K]": "s"})
-    assert units_in_names(["t [s]", "n"], {"t [s]": "second", "n": "1"}) == {
+        units_from_names(["T [K]"], {"T [K]": "s"})
+    assert units_from_names(["t [s]", "n"], {"t [s]": "second", "n": "1"}) == {
         "t [s]": "second",
         "n": "1",
     }

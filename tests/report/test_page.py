@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 import pmsr
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
-from pmsr.equation.notation import plus_minus
+from pmsr.equation.notation import percent, plus_minus
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.prediction import predict
@@ -335,3 +335,41 @@ def test_the_template_is_part_of_the_package():
 )
 def test_numbers_are_short(number, text):
     assert short(number) == text
+
+
+def test_laws_like_the_winner_are_folded_beneath_it_and_add_up_everywhere(galileo):
+    alike = replace(galileo, families=[["c0*sqrt(H)", "c0 + c1*H"]])
+    page = Page(render_report(alike))
+    assert page.faults == []
+    assert page.words.count("1 law like it") == 2  # on the card and in the table
+    first, second = galileo.table["probability"].iloc[:2]
+    text = page.words.replace(" ", "")
+    assert f"probability{percent(first)}".replace(" ", "") in text
+    assert f"with1lawlikeit{percent(first + second)}".replace(" ", "") in text
+    # In the table the family has its sum, and its other member its own share.
+    assert percent(second) in page.words
+    apart = Page(render_report(galileo)).words
+    assert "like it" not in apart
+
+
+def test_without_a_search_that_settled_no_probability_stands_alone(galileo):
+    content = replace(
+        galileo,
+        is_settled=False,
+        families=[["c0*sqrt(H)", "c0 + c1*H"]],
+        search_notes=["All 9,915 laws of up to 8 nodes were screened."],
+    )
+    words = Page(render_report(content)).words
+    # On the card twice, and in the head of the table.
+    assert words.count("(the search had not settled)") == 3
+    assert "All 9,915 laws of up to 8 nodes were screened." in words
+    assert "not settled" not in Page(render_report(galileo)).words
+
+
+def test_every_law_says_what_its_coincidence_is(galileo):
+    phrases = {"c0*sqrt(H)": ["takes <b>H</b> for granted"], "c0 + c1*H": ["adds one"]}
+    page = Page(render_report(replace(galileo, coincidences=phrases)))
+    assert page.faults == []
+    # The winner's on the card too.
+    assert page.words.count("takes <b>H</b> for granted") == 2
+    assert page.words.count("adds one") == 1

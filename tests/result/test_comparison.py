@@ -24,6 +24,8 @@ COLUMNS = [
     "score",
     "difference",
     "probability",
+    "family",
+    "family_probability",
     "bayes_factor",
     "parameters",
     "complexity",

@@ -8,9 +8,11 @@ from scipy.stats import norm, shapiro
 from pmsr.data import load_galileo, make_data
 from pmsr.evidence.evidence import compute_evidence
 from pmsr.result.doubts import (
+    doubt_beyond,
     doubt_chance,
     doubt_columns,
     doubt_evidence,
+    doubt_face,
     doubt_failures,
     doubt_interpolation,
     doubt_noise,
@@ -18,6 +20,8 @@ from pmsr.result.doubts import (
     doubt_prior,
     doubt_range,
     doubt_sampling,
+    doubt_settled,
+    doubt_unweighed,
     doubt_winner,
 )
 
@@ -72,15 +76,27 @@ def test_columns_that_do_not_vary_are_named():
 
 
 def test_a_winner_must_be_three_times_as_probable_as_the_next():
-    assert doubt_winner(["a", "b", "c"], [0.3, 0.61, 0.09], 1)
-    assert not doubt_winner(["a", "b", "c"], [0.2, 0.61, 0.19], 1)
-    [doubt] = doubt_winner(["a", "b", "c"], [0.3, 0.6, 0.1], 2)
-    assert "'c' has probability 0.10, 'b' has 0.60" in doubt
+    assert doubt_winner("b", (0.61, 1), {"a": (0.3, 1), "c": (0.09, 1)})
+    assert not doubt_winner("b", (0.61, 1), {"a": (0.2, 1), "c": (0.19, 1)})
+    [doubt] = doubt_winner("c", (0.1, 2), {"a": (0.2, 1), "b": (0.29, 7)})
+    assert doubt.startswith("The data do not decide: ")
+    [doubt] = doubt_winner("c", (0.1, 2), {"a": (0.3, 1), "b": (0.6, 7)})
+    assert doubt.startswith("The data speak for another law: ")
+    assert "'c' (with 1 law like it) has probability 10.0%, 'b' (with 6 laws like it) has" in doubt
 
 
-@pytest.mark.parametrize("probabilities", [[np.nan, np.nan], [1.0, 0.0], [1.0]])
-def test_without_a_rival_there_is_nothing_to_decide(probabilities):
-    assert doubt_winner(["a", "b"][: len(probabilities)], probabilities, 0) == []
+@pytest.mark.parametrize(
+    ("own", "rivals"), [(np.nan, {"b": (np.nan, 1)}), (1.0, {"b": (0.0, 1)}), (1.0, {})]
+)
+def test_without_a_rival_there_is_nothing_to_decide(own, rivals):
+    assert doubt_winner("a", (own, 1), rivals) == []
+
+
+def test_a_law_is_doubted_if_one_like_it_is_more_probable():
+    assert doubt_face("a", 0.3, "a", 0.3) == doubt_face("a", np.nan, "b", np.nan) == []
+    assert doubt_face("a", 0.11, "b", 0.3) == []
+    [doubt] = doubt_face("a", 0.09, "b", 0.3)
+    assert doubt.startswith("The data cannot tell 'a' from 'b', which is more probable (30.0%")
 
 
 def test_a_lead_smaller_than_the_prior_sensitivity_is_doubted():
@@ -161,3 +177,47 @@ def test_a_grid_over_the_data_is_no_extrapolation():
     X = np.random.default_rng(0).uniform(0.1, 0.7, size=9)
     data = make_data(X, X**2)
     assert doubt_range(data, np.linspace(X.min(), X.max(), 7)[:, None], ["x0"]) == []
+
+
+def test_a_search_that_was_still_rising_says_how_to_go_on():
+    assert doubt_settled(True) == []
+    [doubt] = doubt_settled(False)
+    assert "had not settled" in doubt and "pmsr resume" in doubt and "max_time" in doubt
+
+
+def test_what_was_only_screened_is_doubted_as_a_rival_is():
+    assert doubt_unweighed(0.2, 0.61) == doubt_unweighed(0.0, 0.0) == []
+    assert doubt_unweighed(0.2, 0.59) and doubt_unweighed(np.nan, np.nan) == []
+
+
+def beyond(function, low, high):
+    x = np.linspace(low, high, 9)
+    data = make_data(x, x)
+    return doubt_beyond("law", data, ["x0"], lambda X: function(X[:, 0]))
+
+
+@pytest.mark.parametrize(
+    ("function", "low", "high", "where"),
+    [
+        (lambda x: np.exp(np.sqrt(np.log(x))), 1.0, 50.0, "x0 = 0.51, just beyond the data (1 to"),
+        (lambda x: np.sqrt(5.05 - x), 1.0, 5.0, "x0 = 5.08, just beyond the data (1 to 5)"),
+        # 10 % of the range and no more.
+        (lambda x: np.sqrt(5.41 - x), 1.0, 5.0, None),
+        # A positive variable stays positive, a negative one negative.
+        (np.sqrt, 0.1, 5.0, None),
+        (np.log, 0.0, 5.0, None),
+        (lambda x: np.sqrt(-x), -5.0, -0.1, None),
+        (lambda x: np.sqrt(x + 5.1), -5.0, 5.0, "x0 = -5.2, just beyond"),
+    ],
+)
+def test_a_law_is_doubted_if_it_is_not_defined_just_beyond_the_data(function, low, high, where):
+    doubts = beyond(function, low, high)
+    assert doubts == [] if where is None else where in doubts[0]
+
+
+def test_each_variable_is_led_beyond_the_data_alone():
+    X = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 15.0]])
+    data = make_data(X, X[:, 0], names=["a", "b"])
+    [doubt] = doubt_beyond("law", data, ["a", "b"], lambda X: np.sqrt(20.5 - X[:, 1]))
+    assert "b = 20.6" in doubt
+    assert doubt_beyond("law", data, ["a"], lambda X: np.sqrt(20.5 - X[:, 1])) == []

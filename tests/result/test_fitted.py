@@ -16,7 +16,7 @@ from pmsr.evidence.prediction import predict
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
 from pmsr.result.fitted import FittedEquation
-from pmsr.settings import Settings
+from pmsr.settings import QUICK, Settings
 
 SHELF = load_galileo("shelf")
 GRID = pd.DataFrame({"H": [350.0, 450.0, 900.0]}, index=["a", "b", "c"])
@@ -312,3 +312,23 @@ def test_a_model_for_pymc_holds_what_the_evidence_holds():
     assert np.isfinite(model.compile_logp(mode="FAST_COMPILE")(point))
     value = float(model[held].eval())
     assert value * float(point[free]) == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_law_says_in_words_what_is_true_in_one_unit_only():
+    laws = ["c0*sqrt(H)", "c0 + H", "log(-H)"]
+    result = weigh_equations(laws, *load_galileo("shelf"), settings=QUICK, random_seed=1)
+    assert result["c0*sqrt(H)"].coincidences == []
+    [phrase] = result["c0 + H"].coincidences
+    assert phrase == "adds H, in its unit, to D, in its unit, with coefficient exactly 1"
+    shifted = replace(result["c0*sqrt(H)"], interval=("H", "left out"))
+    assert shifted.coincidences == ["depends on where H is zero"]
+
+
+def test_a_law_that_ends_where_the_data_end_is_doubted():
+    x = np.linspace(1.1, 9.1, 12)
+    y = np.exp(np.sqrt(2.0 * np.log(x))) + 0.05 * np.sin(40.0 * x)
+    laws = ["exp(sqrt(c0*log(x0)))", "c0*x0**c1"]
+    result = weigh_equations(laws, x, y, settings=QUICK, random_seed=1)
+    doubts = " ".join(result["exp(sqrt(c0*log(x0)))"].warnings)
+    assert "is not defined at x0 = 0.94, just beyond the data (1.1 to 9.1)" in doubts
+    assert not any("not defined" in one for one in result["c0*x0**c1"].warnings)

@@ -298,8 +298,16 @@ def test_doubts_of_the_choice_come_first(result):
     assert result.probabilities[0] > 3 * result.probabilities[1]
     assert result.warnings == []
     first, *rest = result.select("power").warnings
-    assert first.startswith("The data do not decide: 'c0*H**c1' has probability 0.")
+    # Within the data, nobody can tell the two apart.
+    assert first.startswith("The data cannot tell 'c0*H**c1' from 'c0*sqrt(H)', which is more")
     assert rest == result["power"].warnings
+    first, *rest = result.select("line").warnings
+    share = result.probabilities[2]
+    assert first.startswith("The data speak for another law: 'c0 + c1*H' has probability")
+    assert (
+        f"probability {share:.1%}, 'c0*sqrt(H)' (with 1 law like it) has {1 - share:.1%}" in first
+    )
+    assert rest == result["line"].warnings
 
 
 def test_a_lead_over_the_constant_is_measured_by_how_many_equations_were_tried():
@@ -664,3 +672,40 @@ def test_a_loaded_equation_has_the_region_of_its_evidence(tmp_path):
         assert own.held() == other.held() and own.radius == other.radius
         np.testing.assert_array_equal(own.centres, other.centres)
         np.testing.assert_array_equal(own.starts(), other.starts())
+
+
+def test_a_search_says_what_it_has_seen_and_what_not(found):
+    seen = dataclasses.replace(found, n_screened=900, n_sampled=70, n_enumerated=50, level=4)
+    notes = wrap(seen).search_notes
+    assert notes[:2] == [
+        "900 laws were screened, 70 of them weighed by sampling.",
+        "All 50 laws of up to 4 nodes were screened.",
+    ]
+    assert notes[2] == "Usual operators that were not tried: - exp log sin cos pow."
+    assert weigh_equations(["c0"], *SHELF, settings=QUICK, random_seed=1).search_notes == []
+
+
+def test_a_search_that_had_not_settled_and_what_it_left_unweighed_are_doubted(found):
+    best = wrap(found).best.score
+    result = wrap(dataclasses.replace(found, is_settled=False, log_rest=best))
+    first, *others = result.warnings
+    assert first.startswith("The search had not settled")
+    assert any(one.startswith("Laws that were only screened, not weighed, hold") for one in others)
+    assert "probability (not settled)" in result._repr_html_()
+    assert "not settled" not in wrap(found)._repr_html_()
+
+
+def test_the_credible_set_is_the_smallest_that_holds_enough(result, found):
+    shares = result.probabilities
+    assert shares[0] < 0.95 < shares[:2].sum()
+    rows = result.credible_set(0.95)
+    assert list(rows.index) == ["root", "power"]
+    assert rows.attrs == {"level": 0.95, "probability": pytest.approx(shares[:2].sum())}
+    assert list(result.credible_set(float(shares[0])).index) == ["root"]
+    assert len(result.credible_set(1.0 - 1e-12)) == 3
+    with pytest.raises(ValueError, match=r"level must be in \(0, 1\), got 95"):
+        result.credible_set(95)
+    # A search that left most unweighed has no such set: all that it has.
+    best = wrap(found).best.score
+    rest = wrap(dataclasses.replace(found, log_rest=best + 3.0))
+    assert rest.credible_set(0.95).attrs["probability"] == pytest.approx(1 - rest.unweighed_share)

@@ -1,0 +1,120 @@
+"""The families of a result: laws that the data cannot tell apart, with one probability."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pmsr.laws.families import group_families, probe_points, trace_band
+from pmsr.result.fitted import FittedEquation
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Laws whose predictions within the data cannot be told apart at the present noise.
+
+    Parameters
+    ----------
+    face
+        The member with the highest score, which speaks for all.
+    members
+        All of them, the face first, best first.
+    probability
+        The sum of theirs; NaN without evidence.
+    places
+        Their places among the equations of the result.
+    """
+
+    face: FittedEquation
+    members: tuple[FittedEquation, ...]
+    probability: float
+    places: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __repr__(self) -> str:
+        laws = "law" if len(self) == 1 else "laws"
+        return f"Family({self.face.equation.text!r}, {len(self)} {laws}, {self.probability:.3f})"
+
+
+def find_families(
+    equations: Sequence[FittedEquation], probabilities: Floats, X: Floats, names: Sequence[str]
+) -> list[Family]:
+    """Group the equations of a result, which come best first.
+
+    Parameters
+    ----------
+    equations, probabilities
+        The equations; those that failed belong to no family.
+    X, names
+        Values of all variables, of shape (N, d), and their names.
+
+    Returns
+    -------
+    list of Family
+        The most probable first.
+    """
+    points, rows = probe_points(X)
+    bands = {}
+    for place, one in enumerate(equations):
+        theta = one.evidence.theta
+        if one.evidence.failure is None and np.isfinite(theta).all():
+            columns = [names.index(name) for name in one.equation.variables]
+            where = np.ascontiguousarray(points[:, columns])
+            weights = one.problem.weights
+            bands[place] = trace_band(one.equation.program, theta, one.data.X, where, weights)
+
+    def noise_of(place: int) -> tuple[float, Floats]:
+        problem, sigma = equations[place].problem, noise_level(equations[place])
+        noise = np.full(len(points), problem.noise.new_sigma(np.array([sigma]), problem.columns)[0])
+        if problem.weights is not None:
+            noise[: len(rows)] = sigma / problem.weights[rows]
+        return sigma, noise
+
+    grouped = group_families(bands, noise_of, len(X))
+    families = [
+        Family(
+            equations[face],
+            tuple(equations[place] for place in places),
+            float(np.sum(probabilities[places])),
+            tuple(places),
+        )
+        for face, places in grouped.items()
+    ]
+    # Without evidence, all sums are NaN: in their order.
+    return sorted(families, key=lambda family: -np.nan_to_num(family.probability))
+
+
+def noise_level(fitted: FittedEquation) -> float:
+    """Return the size of the noise of weighed residuals, from what the best fit leaves."""
+    if not fitted.problem.scale.is_free:
+        return 1.0
+    weights = fitted.problem.weights
+    residuals = fitted.residuals * (1.0 if weights is None else weights)
+    largest = float(np.max(np.abs(residuals)))
+    low, high = fitted.problem.sigma_bounds
+    if not largest > 0.0:
+        return low
+    n_free = max(1, len(residuals) - fitted.evidence.rank)
+    sigma = largest * float(np.sqrt(np.sum((residuals / largest) ** 2) / n_free))
+    return min(max(sigma, low), high)
+
+
+def tabulate_families(families: Sequence[Family]) -> pd.DataFrame:
+    """Arrange families in a table, the most probable first, numbered from 1."""
+    return pd.DataFrame(
+        {
+            "equation": [family.face.equation.text for family in families],
+            "probability": [family.probability for family in families],
+            "laws": [len(family) for family in families],
+            "log_q": [family.face.evidence.log_q for family in families],
+            "score": [family.face.score for family in families],
+            "others": [[one.equation.text for one in family.members[1:]] for family in families],
+        },
+        index=pd.RangeIndex(1, len(families) + 1, name="family"),
+    )
