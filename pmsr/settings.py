@@ -341,7 +341,14 @@ def check_settings(settings: object, default: Settings) -> Settings:
 ADDED = {"parameter_prior": "flat"}
 """Options that are younger than saved files, with the value that says what was done before."""
 
-ADDED_TO_SEARCH = {"law_prior": "uniform", "interval": (), "units": None}
+ADDED_TO_SEARCH = {
+    "law_prior": "uniform",
+    "interval": (),
+    "units": None,
+    "evidence": "smc",
+    "n_islands": 1,
+    "n_enumerated": 0,
+}
 """The same for options of a search."""
 
 LAW_PRIORS = ("description", "uniform")
@@ -362,10 +369,11 @@ class Search:
     operators
         Names of the operators that equations may use.
     population_size
-        Number of equations that evolve; even.
+        Number of equations that evolve on each island; even.
     generations, max_time, max_evaluations
-        Budget: generations, seconds, and distinct equations weighed, whichever ends first. The
-        seconds include the finalists and the posterior of the winner.
+        Budget: generations, seconds, and distinct equations screened or weighed, whichever ends
+        first. The seconds include the finalists and the posterior of the winner. Budgets are looked
+        at after every unit: the first population, and every `refresh` generations.
     patience
         Stop after this many generations without a better equation; None for never.
     max_complexity

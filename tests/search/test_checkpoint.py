@@ -97,6 +97,9 @@ def judged(judge):
         counts,
         {law: float(log_q).hex() for law, log_q in judge.weighed.items()},
         judge.memory.n_forgotten,
+        judge.expanded,
+        judge.reference is not None
+        and [exactly(judge.reference), exactly(judge.reference.program)],
         exactly(records),
         [exactly(law) for law in laws],
         [exactly(law.program) for law in laws],
@@ -281,7 +284,7 @@ def test_an_island_that_was_tampered_with_is_refused(tmp_path, saved, kind):
     with np.load(path) as file:
         header = json.loads(file["header"].tobytes())
     # A count may be another, and to have weighed nothing is as good as any.
-    meant = {"weighed": [[]]}
+    meant = {"weighed": [[]], "expanded": [[]], "reference": [None]}
     for way in places(header["islands"][1]):
         for value in JUNK:
             if any(value == one for one in meant.get(way[-1], ())):
