@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
 from importlib.metadata import version
@@ -710,15 +710,7 @@ def from_evolution(
         stopped=found.stopped,
         versions=library_versions(),
         law_prior=search.law_prior,
-        coverage=Coverage(
-            n_folded=found.n_folded,
-            n_screened=found.n_screened,
-            n_sampled=found.n_sampled,
-            n_enumerated=found.n_enumerated,
-            level=found.level,
-            log_rest=found.log_rest,
-            is_settled=found.is_settled,
-        ),
+        coverage=Coverage(**{one.name: getattr(found, one.name) for one in fields(Coverage)}),
     )
 
 
