@@ -773,10 +773,21 @@ _evaluators: dict[int, Any] = {}
 
 
 def _evaluate(nodes, literals, theta, X, n, table, adjoint, forward, backward, goes_back):  # type: ignore[no-untyped-def]
-    """Compute some nodes for one theta and, if it goes back, derivatives by others."""
-    kernels._sweep(nodes, literals, theta, X, n, table, forward)
-    if goes_back:
-        kernels._backward(nodes, table, adjoint, n, backward)
+    """Compute some nodes for one theta and, if it goes back, derivatives by others.
+
+    A row that a user added may raise an error, which cannot leave this function: then the law is
+    not a number.
+    """
+    try:
+        kernels._sweep(nodes, literals, theta, X, n, table, forward)
+        if goes_back:
+            kernels._backward(nodes, table, adjoint, n, backward)
+    except Exception:
+        for node in range(len(nodes)):
+            for i in range(n):
+                adjoint[node, i] = np.nan
+                if forward[node]:
+                    table[node, i] = np.nan
     return kernels._linked + _SEAM
 
 
