@@ -341,8 +341,15 @@ def check_settings(settings: object, default: Settings) -> Settings:
 ADDED = {"parameter_prior": "flat"}
 """Options that are younger than saved files, with the value that says what was done before."""
 
-ADDED_TO_SEARCH = {"law_prior": "uniform", "interval": (), "units": None}
-"""The same for options of a search."""
+ADDED_TO_SEARCH = {
+    "law_prior": "uniform",
+    "interval": [],
+    "units": None,
+    "evidence": "smc",
+    "n_islands": 1,
+    "n_enumerated": 0,
+}
+"""The same for options of a search, as JSON has them."""
 
 LAW_PRIORS = ("description", "uniform")
 
