@@ -1,9 +1,11 @@
 """Test error and size of the winner against noise: Bayesian and conventional search (Section 3.1).
 
 python benchmarks/noise.py [--sigmas 0.1 0.3 0.5] [--seeds 5] [--generations 1000] [--time 120]
+    [--islands 1] [--evidence screened]
 
 The data are the paper's: y = 2 sin(x) + 3 + noise at 20 points, operators + - *. The test error is
-the RMSE at 1000 other noisy points, the same for all seeds; the true law's would be sigma.
+the RMSE at 1000 other noisy points, the same for all seeds; the true law's would be sigma. One
+island of 120 is the paper's population.
 """
 
 import argparse
@@ -36,7 +38,7 @@ def rmse(equation, theta, data):
     return float(np.sqrt(np.mean((values - data.y) ** 2)))
 
 
-def run(engine, sigma, seed, generations, seconds):
+def run(engine, sigma, seed, generations, seconds, islands, evidence):
     """One search; the winner's size and errors, and those of every finalist."""
     data = make_data(*pmsr.make_sine(n_points=20, sigma=sigma, random_seed=seed))
     test = make_data(*pmsr.make_sine(n_points=1000, sigma=sigma, random_seed=TEST_SEED))
@@ -45,6 +47,8 @@ def run(engine, sigma, seed, generations, seconds):
         generations=generations,
         max_time=seconds,
         fitness=ENGINES[engine],
+        n_islands=islands,
+        evidence=evidence,
     )
     started = time.monotonic()
     found = run_evolution(data, search=search, random_seed=seed)
@@ -75,6 +79,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--generations", type=int, default=1000)
     parser.add_argument("--time", type=float, default=None, help="seconds a search may take")
+    parser.add_argument("--islands", type=int, default=1)
+    parser.add_argument("--evidence", choices=("screened", "smc"), default="screened")
     parser.add_argument("--jobs", type=int, default=1, help="searches at a time")
     arguments = parser.parse_args()
     tasks = [
@@ -84,7 +90,10 @@ def main():
         for engine in ENGINES
     ]
     found = Parallel(n_jobs=arguments.jobs, verbose=10)(
-        delayed(run)(*task, arguments.generations, arguments.time) for task in tasks
+        delayed(run)(
+            *task, arguments.generations, arguments.time, arguments.islands, arguments.evidence
+        )
+        for task in tasks
     )
     rows = [row for one in found for row in one]
     RESULTS.mkdir(exist_ok=True)

@@ -20,10 +20,12 @@ from rich.console import Console
 
 import pmsr
 from pmsr.data import load_galileo, make_data
+from pmsr.equation.expression import Equation
 from pmsr.evidence.multistart import FitError, fit
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.surface import Surface
-from pmsr.search import evolution, workers
+from pmsr.search.evolution import run_evolution
+from pmsr.search.funnel import Funnel
 from pmsr.search.genome import Primitives, random_genome
 from pmsr.search.screening import Batch, screen
 from pmsr.settings import Search, Settings
@@ -48,24 +50,34 @@ def datasets():
 
 
 def searched(data, operators, n_laws, rng):
-    """Draw from the distinct equations with parameters that two short searches weigh."""
+    """Draw from the distinct laws with parameters that two short searches screen."""
     programs = {}
-    weigh_batch = workers._weigh_batch
+    screen_laws = Funnel._screen
 
-    def spy(tasks, *arguments, **options):
-        tasks = list(tasks)
-        programs.update({key: program for key, program in tasks if program.n_parameters})
-        return weigh_batch(tasks, *arguments, **options)
+    def spy(self, laws, *arguments):
+        for k in range(len(laws)):
+            program = laws.program(k)
+            if program.n_parameters:
+                programs[int(laws.key[k])] = program
+        return screen_laws(self, laws, *arguments)
 
-    workers._weigh_batch = spy
+    Funnel._screen = spy
     try:
         for seed in range(2):
-            search = Search(operators=operators, generations=25, population_size=40, n_finalists=1)
-            evolution.run_evolution(data, search=search, random_seed=seed)
+            search = Search(
+                operators=operators,
+                generations=25,
+                population_size=40,
+                n_finalists=1,
+                n_islands=1,
+                n_enumerated=0,
+            )
+            run_evolution(data, search=search, random_seed=seed)
     finally:
-        workers._weigh_batch = weigh_batch
-    keys = list(programs)
-    return [(keys[k], programs[keys[k]]) for k in rng.choice(len(keys), n_laws, replace=False)]
+        Funnel._screen = screen_laws
+    keys = sorted(programs)
+    drawn = [programs[keys[k]] for k in rng.choice(len(keys), n_laws, replace=False)]
+    return [(str(Equation.from_program(program, data.names)), program) for program in drawn]
 
 
 def by_scipy(program, data):

@@ -28,10 +28,12 @@ import pandas as pd
 import pmsr
 from fuzz.tally import Tally, generator
 from pmsr.data import Data, load_galileo, make_data
+from pmsr.evidence.problem import as_problem
 from pmsr.result.storage import HEADER, _digest
+from pmsr.search.bench import Bench
 from pmsr.search.checkpoint import load_state
 from pmsr.search.evolution import run_evolution
-from pmsr.settings import QUICK, Search, Settings
+from pmsr.settings import QUICK, Search
 from pmsr.shell.cli import main
 from pmsr.shell.data_files import choose_columns, read_table, split_table
 from pmsr.shell.run_folder import CHECKPOINT, DATA, SETTINGS
@@ -104,16 +106,24 @@ class _World:
             _check_silence(*_call(["fit", str(self.csv), "--target", "D", *options]))
             self.runs.append(run)
         self.data: Data = make_data(X, y)
-        self.search = Search(population_size=8, max_complexity=8, generations=2, n_finalists=2)
-        self.settings: Settings = QUICK
-        self.checkpoint = folder / "search.npz"
-        run_evolution(
-            self.data,
-            search=self.search,
-            settings=self.settings,
-            random_seed=1,
-            checkpoint=self.checkpoint,
-        )
+        self.checkpoints = []
+        for evidence in ("screened", "smc"):
+            search = Search(
+                population_size=8,
+                max_complexity=8,
+                generations=2,
+                n_finalists=2,
+                n_islands=2,
+                n_enumerated=30,
+                evidence=evidence,
+            )
+            path = folder / f"{evidence}.npz"
+            run_evolution(self.data, search=search, settings=QUICK, random_seed=1, checkpoint=path)
+            # The seed of a run is drawn from that which a user gives.
+            seed = int(np.random.default_rng(1).integers(2**63))
+            problem = as_problem(self.data, QUICK, search.max_parameters)
+            self.checkpoints.append((path, Bench(problem, search, QUICK, seed)))
+            load_state(*self.checkpoints[-1])
 
     def copy(self, rng: np.random.Generator) -> Path:
         """Copy a run to where it may be spoilt."""
@@ -215,15 +225,18 @@ def _attack_arrays(world: _World, rng: np.random.Generator) -> str:
 
 def _attack_checkpoint(world: _World, rng: np.random.Generator) -> str:
     path = world.folder / "spoilt.npz"
-    shutil.copy(world.checkpoint, path)
+    whole, bench = world.checkpoints[rng.integers(len(world.checkpoints))]
+    shutil.copy(whole, path)
     _spoil_checkpoint(path, rng)
 
     def read() -> None:
-        state = load_state(path, world.data, world.search, world.settings, 1)
-        best = max(one["score"] for one in state.candidates)
-        assert best < math.inf
+        state = load_state(path, bench)
         assert state.generation >= state.last_improvement
-        assert all(genome.rows.dtype == np.int32 for genome in state.genomes)
+        for island in state.islands or (state.ground,):
+            best = island.judge.best(bench)
+            assert best is None or best.score < math.inf
+            assert not np.any(np.isnan(island.judge.scores(island.names)))
+            assert all(genome.rows.dtype == np.int32 for genome in island.genomes)
 
     return _refused(read)
 

@@ -26,8 +26,7 @@ OPERATOR_SETS = (
 )
 STOPS = 2.5  # searches that a callback stops, for each that is killed
 MAX_KILLS = 3  # of one search
-# What a clock says, and what a process that goes on does not remember of its cache.
-CLOCKS = ("elapsed", "equations_per_second", "cache_hits", "cache_lookups")
+CLOCKS = ("elapsed", "equations_per_second")  # what a clock says
 
 
 def attack(n: int, seed: int) -> Tally:
@@ -65,6 +64,9 @@ def _stop(seed: int, place: int, path: Path) -> str:
         max_complexity=12,
         n_finalists=2,
         refresh=int(rng.integers(1, 4)),
+        evidence=str(rng.choice(["screened", "smc"])),
+        n_islands=int(rng.integers(1, 4)),
+        n_enumerated=int(rng.integers(0, 100)),
     )
     last = int(rng.integers(1, 5))
     whole = run_evolution(data, search=search, random_seed=place)
@@ -83,7 +85,7 @@ def _stop(seed: int, place: int, path: Path) -> str:
 def _describe(found: Evolution) -> Any:
     """Return all that must be the same, numbers to the last bit."""
     finalists = [(str(equation), evidence.log_q.hex()) for equation, evidence in found.finalists]
-    return finalists, found.population, found.front, repr(_without_clocks(found.history))
+    return finalists, found.population, repr(found.front), repr(_without_clocks(found.history))
 
 
 def _without_clocks(history: Any) -> list[dict[str, Any]]:
@@ -145,7 +147,7 @@ def _run(arguments: list[str], kill_after: float | None = None) -> int | None:
 
 
 def _work(arguments: list[str]) -> None:
-    pmsr.search.evolution.SAVE_SECONDS = 0.0  # a checkpoint after every generation
+    pmsr.search.evolution.SAVE_SECONDS = 0.0  # a checkpoint after every unit
     with open(os.devnull, "w") as nowhere:
         sys.stdout = nowhere
         code = main([*arguments, "--quiet"])

@@ -341,7 +341,7 @@ def check_settings(settings: object, default: Settings) -> Settings:
 ADDED = {"parameter_prior": "flat"}
 """Options that are younger than saved files, with the value that says what was done before."""
 
-ADDED_TO_SEARCH = {
+ADDED_TO_SEARCH: dict[str, object] = {
     "law_prior": "uniform",
     "interval": [],
     "units": None,

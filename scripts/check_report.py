@@ -160,7 +160,7 @@ def make_samples() -> list[Path]:
         OUT / "galileo.html",
         X,
         y,
-        Search(operators=("+", "*", "/", "sqrt"), generations=25, population_size=40),
+        Search(operators=("+", "*", "/", "sqrt"), generations=20, population_size=40, n_islands=2),
         title="Galileo's ball on the shelf",
         source="galileo_shelf.csv",
         command="python scripts/check_report.py",
@@ -173,7 +173,7 @@ def make_samples() -> list[Path]:
         OUT / "awkward.html",
         X,
         y.rename("<b>target</b>"),
-        Search(operators=("+", "-", "*", "/"), generations=15, population_size=40),
+        Search(operators=("+", "-", "*", "/"), generations=10, population_size=40, n_islands=2),
         title="A <b>title</b> & more",
         warnings=["A column is called <script>alert(2)</script>."],
     )

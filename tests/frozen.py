@@ -96,14 +96,6 @@ OTHER_SETTINGS = {
     "search": QUICK,
     "finalist": replace(FINALIST, n_draws=4000),
 }
-SEARCHES = {
-    "shelf": {"operators": ("+", "*", "/", "sqrt"), "max_complexity": 16},
-    "no_shelf": {"operators": ("+", "-", "*", "/"), "max_complexity": 20},
-    "sine": {"operators": ("+", "*", "sin"), "max_complexity": 16},
-    "decay": {"operators": ("+", "-", "*", "exp"), "max_complexity": 16},
-    "newton": {"operators": ("+", "*", "/"), "max_complexity": 20},
-    "power": {"operators": ("+", "*", "pow", "log"), "max_complexity": 16, "fitness": "rmse"},
-}
 
 
 def cases() -> Iterator[tuple[str, str, Settings]]:
@@ -144,26 +136,3 @@ def sample(name: str, text: str, settings: Settings) -> dict[str, Any]:
     found = {str(one): float(np.mean(np.asarray(group[one]))) for one in group.data_vars}
     table = pmsr.predict(posterior, X)
     return found | {column: float(np.nanmean(table[column])) for column in table.columns}
-
-
-def search(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the finalists of a short search; and the posterior of the best."""
-    X, y = datasets()[name]
-    regressor = pmsr.BayesianSymbolicRegressor(
-        **SEARCHES[name],
-        settings=QUICK,
-        population_size=40,
-        generations=6,
-        random_state=3,
-        verbose=False,
-    )
-    regressor.fit(X, y)
-    table, estimates = regressor.equations_, regressor.best_.estimates()
-    finalists = {name: table[name].tolist() for name in ("equation", "log_q", "log_q_se", "rmse")}
-    mean, std = regressor.predict(X, return_std=True)
-    return finalists | {"chosen": str(regressor.best_.equation)}, {
-        "mean": estimates["mean"].tolist(),
-        "sd": estimates["sd"].tolist(),
-        "predicted": np.asarray(mean).tolist(),
-        "std": np.asarray(std).tolist(),
-    }

@@ -1,4 +1,4 @@
-"""Settings of the paper's own experiments: its priors, flat in parameters and over equations."""
+"""The paper's own experiments: flat priors, and every candidate of one population weighed."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,4 +7,4 @@ from pmsr import settings
 
 FINALIST = replace(settings.FINALIST, parameter_prior="flat")
 QUICK = replace(settings.QUICK, parameter_prior="flat")
-SEARCH: dict[str, Any] = {"law_prior": "uniform"}
+SEARCH: dict[str, Any] = {"law_prior": "uniform", "evidence": "smc", "n_islands": 1}

@@ -282,9 +282,8 @@ def _encode_counts(judge: Any) -> dict[str, int]:
 
 def _with_counts(judge: Any, record: dict[str, Any]) -> Any:
     """Let a judge go on counting where it was."""
-    for name in _COUNTED:
-        if name in record:
-            setattr(judge, name, as_count(record[name]))
+    for name in _encode_counts(judge):
+        setattr(judge, name, as_count(record[name]))
     return judge
 
 
@@ -323,15 +322,16 @@ def _decode_funnel(record: dict[str, Any], name: str, arrays: Arrays, bench: Ben
     }
     if np.any(columns["key"][1:] <= columns["key"][:-1]):
         raise ValueError("its memory is not in order")
-    if np.any(columns["log_q"] == np.inf) or np.any(columns["log_p"] == np.inf):
-        raise ValueError("a law has an infinite score")
+    # -inf is what could not be fitted.
+    if not np.all(columns["log_q"] < np.inf) or not np.all(columns["log_p"] < np.inf):
+        raise ValueError("a law has an infinite score, or none")
     funnel.memory = Memory(Records(**columns), as_count(record["n_forgotten"]))
     programs = [_program(one, bench) for one in as_list(record["programs"])]
     m = len(programs)
     values = {what: _array(arrays, f"{name}leaders.{what}", float, (m,)) for what in _NUMBERS}
     counts = {what: _array(arrays, f"{name}leaders.{what}", np.uint64, (m,)) for what in _COUNTS}
-    if np.any(np.isinf(values["log_q"])) or np.any(np.isinf(values["log_p"])):
-        raise ValueError("a leader has an infinite score")
+    if not np.all(np.isfinite(values["log_q"])) or not np.all(np.isfinite(values["log_p"])):
+        raise ValueError("a leader has an infinite score, or none")
     curves = np.empty((0, 0))
     if programs:
         curves = _array(arrays, f"{name}leaders.curve", float, (m, None))

@@ -134,9 +134,9 @@ class Funnel:
         laws = set(other.memory.laws(names).tolist())
         leaders = [law for law in other.leaders.laws if law.law in laws]
         self.leaders.add(leaders)
-        weighed = {law.law: law.log_q for law in leaders if law.is_weighed}
-        self.memory.learn(weighed)
-        self.weighed |= weighed
+        # A law that was weighed here, perhaps in another spelling, keeps its weight.
+        self.weighed = {law.law: law.log_q for law in leaders if law.is_weighed} | self.weighed
+        self.memory.learn({law: self.weighed[law] for law in laws if law in self.weighed})
 
     def judge_folded(self, folded: Folded, bench: Bench, level: int = 0) -> None:
         """Screen what is new among folded programs, and weigh contenders."""

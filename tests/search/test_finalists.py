@@ -1,21 +1,44 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import pmsr.search.finalists
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
+from pmsr.evidence.problem import as_problem
 from pmsr.search.archive import Candidate
+from pmsr.search.bench import Bench
 from pmsr.search.evolution import run_evolution
 from pmsr.search.finalists import (
+    FINAL_REACH,
     FINAL_SHARE,
     MOST_SHARE,
+    NEAR,
     distinct_laws,
+    gather,
     order_finalists,
     reserve,
+    spell,
 )
+from pmsr.search.funnel import Funnel, enumerate_into
+from pmsr.search.genome import equation_genome
+from pmsr.search.sampler import Sampler
 from pmsr.settings import FINALIST, QUICK, Search
 
 SHELF = make_data(*load_galileo("shelf"))
-SMALL = Search(operators=("+", "*", "sqrt"), population_size=16, generations=6, n_finalists=4)
+SMALL = Search(
+    operators=("+", "*", "sqrt"),
+    population_size=16,
+    generations=6,
+    n_finalists=4,
+    n_islands=2,
+    n_enumerated=100,
+    refresh=2,
+)
+
+
+BENCH = Bench(as_problem(SHELF, QUICK, None), SMALL, QUICK, 0)
 
 
 def candidate(text, score, rmse):
@@ -53,8 +76,10 @@ def test_the_simplest_and_the_best_are_weighed_first():
     assert order_finalists(laws[:3], front, ["H"], 2) == [laws[3], laws[0], laws[2], laws[1]]
 
 
-def test_without_time_for_finalists_the_simplest_and_the_best_are_there(monkeypatch):
-    whole = run_evolution(SHELF, search=SMALL, random_seed=1)
+@pytest.mark.parametrize("evidence", ["screened", "smc"])
+def test_without_time_for_finalists_the_simplest_and_the_best_are_there(monkeypatch, evidence):
+    search = replace(SMALL, evidence=evidence)
+    whole = run_evolution(SHELF, search=search, random_seed=1)
     weigh_again = pmsr.search.finalists._weigh_again
 
     def run_out(keys, workers, settings, seed, until):
@@ -62,10 +87,11 @@ def test_without_time_for_finalists_the_simplest_and_the_best_are_there(monkeypa
         yield from weigh_again(keys, workers, settings, seed, until if until is None else 0.0)
 
     monkeypatch.setattr(pmsr.search.finalists, "_weigh_again", run_out)
-    found = run_evolution(SHELF, search=SMALL, random_seed=1)
+    found = run_evolution(SHELF, search=search, random_seed=1)
     simplest, best = whole.front[0], max(whole.front, key=lambda one: one.score)
-    assert {equation.key for equation, _ in found.finalists} == {simplest.key, best.key}
-    assert {evidence.log_q for _, evidence in found.finalists} == {simplest.log_q, best.log_q}
+    expected = {Equation(one.key, ["H"]).key for one in (simplest, best)}
+    assert {equation.key for equation, _ in found.finalists} == expected
+    assert all(evidence.log_q_se > 0.0 for _, evidence in found.finalists)
 
 
 @pytest.mark.parametrize(("quick", "share"), [(0.0, FINAL_SHARE), (1e6, MOST_SHARE)])
@@ -75,3 +101,44 @@ def test_the_end_has_its_least_and_its_most_share_of_the_time(quick, share):
 
 def test_the_slower_the_weighing_the_more_time_is_kept():
     assert reserve(1e6, 10.0, QUICK) <= reserve(1e6, 1000.0, QUICK) <= reserve(1e6, 2000.0, QUICK)
+
+
+def test_what_islands_know_is_gathered_each_law_once_and_near_the_best():
+    *_, (funnel, _) = enumerate_into(Funnel(BENCH), BENCH)
+    found = gather([funnel, funnel.copy()], BENCH)
+    laws = [one.law for one in found]
+    assert len(set(laws)) == len(laws) < len(funnel.leaders.laws)
+    best = max(one.score for one in found)
+    far = [one for one in found if one.score < best - FINAL_REACH]
+    # Only what is simpler than all that is better is farther behind.
+    for one in far:
+        better = [other.complexity for other in found if other.score > one.score]
+        assert one.complexity < min(better)
+    # A law that was only screened is not said to be weighed.
+    weighed = {law.law for law in funnel.leaders.laws if law.is_weighed}
+    assert {one.law for one in found if not np.isnan(one.log_q_se)} == weighed & set(laws)
+    assert gather([Funnel(BENCH)], BENCH) == []
+
+
+def test_where_everything_is_weighed_everything_is_gathered():
+    bench = replace(BENCH, search=replace(SMALL, evidence="smc"))
+    rng = np.random.default_rng(0)
+    genomes = [
+        equation_genome(Equation(text, ["H"]), bench.primitives, rng=rng)
+        for text in ("c0*H", "c0*sqrt(H)", "c0 + H")
+    ]
+    first, second = Sampler(), Sampler()
+    first.judge(genomes[:2], bench)
+    second.judge(genomes[1:], bench)
+    keys = [Equation(text, ["H"]).key for text in ("c0*H", "c0*sqrt(H)", "c0 + H")]
+    assert [one.key for one in gather([first, second], bench)] == keys
+
+
+def test_laws_near_the_best_are_spelled_for_a_reader_and_weighed_thoroughly():
+    one = Candidate("c0*H/(c1*H) + c2*H", -9.0, -9.0, 0.1, 1.0, 1, 8)
+    equation, is_near = spell(one, -9.0, BENCH)
+    assert str(equation) == "c0 + c1*H" and is_near
+    equation, is_near = spell(one, -9.0 + NEAR + 0.1, BENCH)
+    assert str(equation) != "c0 + c1*H" and not is_near
+    sampled = replace(BENCH, search=replace(SMALL, evidence="smc"))
+    assert spell(one, 0.0, sampled)[1]

@@ -4,7 +4,15 @@ from pmsr.search.progress import show_progress
 from pmsr.settings import Search
 
 SHELF = make_data(*load_galileo("shelf"))
-SMALL = Search(operators=("+", "*", "sqrt"), population_size=16, generations=2, n_finalists=4)
+SMALL = Search(
+    operators=("+", "*", "sqrt"),
+    population_size=16,
+    generations=2,
+    n_finalists=4,
+    n_islands=2,
+    n_enumerated=100,
+    refresh=2,
+)
 
 
 def test_progress_can_be_shown(capsys):
@@ -22,6 +30,6 @@ def test_nothing_is_shown_to_whom_nothing_is_to_be_shown(capsys):
 def test_a_function_is_told_what_is_being_done():
     told = []
     run_evolution(SHELF, search=SMALL, random_seed=1, verbose=told.append)
-    assert told[0] == "first population"
+    assert told[0] == "screening the smallest laws"
     assert any("finalists" in text for text in told)
     assert told[-1] == "sampling the posterior of the winner"
