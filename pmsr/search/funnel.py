@@ -258,7 +258,7 @@ class Unit(NamedTuple):
 
 
 def enumerate_into(
-    funnel: Funnel, bench: Bench, done: Mapping[str, int]
+    funnel: Funnel, bench: Bench, done: Mapping[str, int] | None = None
 ) -> Iterator[tuple[Funnel, Unit]]:
     """Screen small laws, level by level, up to the number that the search asks for.
 
@@ -273,7 +273,7 @@ def enumerate_into(
     bench
         What laws are judged by.
     done
-        Of each kind, the nodes of the last level that the funnel knows.
+        Of each kind, the nodes of the last level that the funnel knows; None if none.
 
     Yields
     ------
@@ -296,7 +296,7 @@ def enumerate_into(
         for level in levels:
             check_time()
             n += len(level.laws)
-            if level.size > done.get(kind, 0):
+            if level.size > (done or {}).get(kind, 0):
                 funnel = funnel.copy()
                 funnel.n_folded += level.n_folded - len(level.laws)
                 funnel.judge_folded(level.laws, bench, level.size)
