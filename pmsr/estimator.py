@@ -43,6 +43,8 @@ _SEARCH = (
     "fitness",
     "law_prior",
     "interval",
+    "evidence",
+    "n_islands",
 )
 _SETTINGS = ("gamma", "noise")
 
@@ -58,7 +60,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         ``"pow"``, ``"sqrt"``, ``"exp"``, ``"log"``, ``"sin"``, ``"cos"``, ``"tan"``, ``"tanh"``,
         ``"abs"``, and those of :func:`pmsr.add_operator`.
     population_size
-        Number of equations that evolve; even.
+        Number of equations that evolve on each island; even.
     generations, max_time
         Budget: generations and seconds, whichever ends first. The seconds are those until `fit`
         returns; what there was no time for, such as the posterior of a law of many rows, is done
@@ -83,6 +85,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     interval
         Names of columns whose zero is arbitrary, such as a date or degrees Celsius: laws that
         depend on it are less probable.
+    evidence
+        ``"screened"``: laws are screened by a closed form, thousands a second, and contenders
+        weighed by Sequential Monte Carlo; ``"smc"``: every candidate is weighed, as in the paper.
+    n_islands
+        Number of populations, which evolve on their own and exchange their best after every
+        refresh; they are the work that several workers share. One of 120 is the paper's.
     guesses
         Equations to start from, as text with the names of the columns: ``["c0*sqrt(H)"]``.
     settings
@@ -90,12 +98,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         ``pmsr.settings.QUICK``; change it with ``dataclasses.replace(QUICK, sigma_max=3.0)``.
     search
         Further options of the search, a :class:`pmsr.Search`: ``max_evaluations``,
-        ``variable_exponents``, ``p_crossover``, ``p_mutation``, ``refresh``, ``n_finalists``.
+        ``variable_exponents``, ``p_crossover``, ``p_mutation``, ``refresh``, ``n_enumerated``,
+        ``n_finalists``.
     checkpoint
         File to which the state of the search is written every few seconds, and from which a fit
         with the same data, parameters and seed goes on.
     callbacks
-        Called with a :class:`pmsr.search.evolution.Generation` after every generation; one that
+        Called with a :class:`pmsr.search.evolution.Generation` after every unit of the search: the
+        first population, then every ``Search.refresh`` generations, ten by default. One that
         returns True ends the search.
     random_state
         An integer makes the fit repeatable, for any number of workers; None is different every
@@ -154,6 +164,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         noise: str = "gaussian",
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
+        evidence: str = "screened",
+        n_islands: int = 4,
         guesses: Sequence[str] = (),
         settings: Settings | None = None,
         search: Search | None = None,
@@ -175,6 +187,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.noise = noise
         self.law_prior = law_prior
         self.interval = interval
+        self.evidence = evidence
+        self.n_islands = n_islands
         self.guesses = guesses
         self.settings = settings
         self.search = search
@@ -567,7 +581,8 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
 def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the estimator's parameters, of the types that its signature names."""
     # A comparison has none, an earlier version not all, and one that is gone.
-    parameters = {**ADDED_TO_SEARCH, **parameters} if parameters else {}
+    added = {name: value for name, value in ADDED_TO_SEARCH.items() if name in _SEARCH}
+    parameters = {**added, **parameters} if parameters else {}
     parameters.pop("model_selection", None)
     if parameters.get("settings") is not None:
         parameters["settings"] = Settings(**{**ADDED, **parameters["settings"]})

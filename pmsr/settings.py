@@ -369,7 +369,7 @@ class Search:
     operators
         Names of the operators that equations may use.
     population_size
-        Number of equations that evolve; even.
+        Number of equations that evolve on each island; even.
     generations, max_time, max_evaluations
         Budget: generations, seconds, and distinct equations weighed, whichever ends first. The
         seconds include the finalists and the posterior of the winner.

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -30,10 +31,11 @@ from pmsr.settings import QUICK, Search, Settings
 
 SHELF = load_galileo("shelf")
 GRID = pd.DataFrame({"H": [350.0, 450.0, 900.0]})
-FEW = Search(n_finalists=3)
+FEW = Search(n_finalists=3, n_enumerated=100, refresh=2)
 TINY = {
     "population_size": 12,
     "generations": 2,
+    "n_islands": 2,
     "max_complexity": 12,
     "search": FEW,
     "random_state": 0,
@@ -57,7 +59,7 @@ def fitted():
 @quiet
 def test_scikit_learn_finds_nothing_to_complain_about():
     silent = {"on_fail": None, "on_skip": None}
-    results = check_estimator(make(generations=1, search=Search(n_finalists=2)), **silent)
+    results = check_estimator(make(generations=1, search=replace(FEW, n_finalists=2)), **silent)
     assert len(results) > 40
     wrong = [(r["check_name"], r["exception"]) for r in results if r["status"] != "passed"]
     # The array API is checked only if SCIPY_ARRAY_API is set.
@@ -237,10 +239,11 @@ def test_callbacks_may_end_the_search():
 
     def stop(generation):
         seen.append(generation.number)
-        return generation.number == 1
+        return generation.number == 2
 
     regressor = make(callbacks=[stop], generations=50).fit(*SHELF)
-    assert seen == [1] and regressor.result_.stopped == "callback"
+    # After every unit: the first population, then every refresh.
+    assert seen == [0, 2] and regressor.result_.stopped == "callback"
 
 
 @quiet

@@ -25,6 +25,7 @@ from pmsr.evidence.evidence import compute_evidence
 from pmsr.evidence.posterior import draw_posterior
 from pmsr.evidence.problem import Problem
 from pmsr.result.doubts import ResultWarning, quietly, warn
+from pmsr.search.bench import Bench
 from pmsr.search.evolution import _Run, run_evolution
 from pmsr.search.progress import Display
 from pmsr.settings import QUICK, Search
@@ -107,7 +108,8 @@ def regressor(seed, **options):
         population_size=16,
         generations=2,
         max_complexity=12,
-        search=Search(n_finalists=3),
+        n_islands=2,
+        search=Search(n_finalists=3, n_enumerated=100, refresh=1),
         random_state=seed,
         **options,
     )
@@ -155,7 +157,15 @@ def test_a_cluster_whose_workers_are_threads_gives_the_same_result(monkeypatch):
     # It would ask the network for the machine's own address.
     monkeypatch.setattr("distributed.comm.inproc.get_ip", lambda: "127.0.0.1")
     data = pmsr.data.make_data(*make_points(2000))
-    search = Search(operators=("+", "*"), population_size=12, generations=2, n_finalists=2)
+    search = Search(
+        operators=("+", "*"),
+        population_size=12,
+        generations=2,
+        n_finalists=2,
+        n_islands=2,
+        n_enumerated=100,
+        refresh=1,
+    )
     alone = run_evolution(data, search=search, random_seed=1)
     with (
         distributed.LocalCluster(
@@ -373,7 +383,7 @@ def test_what_threads_may_call_leaves_the_filters_of_warnings_alone():
 @pytest.fixture
 def small_run():
     data = pmsr.data.make_data(*make_points(20))
-    return _Run(Problem.of(data, QUICK, None), Search(operators=("+",)), QUICK, 0, 1)
+    return _Run(Bench(Problem.of(data, QUICK, None), Search(operators=("+",)), QUICK, 0), (), 1)
 
 
 def test_a_second_display_stays_silent(small_run, capsys):

@@ -114,7 +114,7 @@ class Evolution:
 
 @dataclass(frozen=True)
 class Generation:
-    """What a callback is told after every generation."""
+    """What a callback is told after every unit: the first population, then every refresh."""
 
     number: int
     best: Candidate | None
@@ -152,9 +152,10 @@ def run_evolution(
     n_jobs
         Workers, in the sense of joblib; None follows ``joblib.parallel_config``.
     callbacks
-        Called after every generation; one that returns True ends the search.
+        Called after every unit, which is the first population or ``search.refresh`` generations;
+        one that returns True ends the search.
     checkpoint
-        File to which the state is written after every few generations, and from which the search
+        File to which the state is written after every few units, and from which the search
         goes on if it exists. If a budget had ended it, and is the same, the finalists are weighed
         and nothing else.
     verbose

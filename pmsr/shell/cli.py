@@ -292,7 +292,8 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         "most generations (default: 1000)",
     )
     for option, default, meaning in (
-        ("--population", 120, "equations that evolve, an even number"),
+        ("--population", 120, "equations that evolve on each island, an even number"),
+        ("--islands", 4, "populations that evolve on their own, and exchange their best"),
         ("--max-complexity", 64, "largest number of nodes of an equation"),
         ("--max-parameters", None, "largest number of parameters"),
     ):
@@ -306,6 +307,13 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         default="evidence",
         help="evidence penalises what the data do not ask for; rmse is the conventional search "
         "(default: evidence)",
+    )
+    parser.add_argument(
+        "--evidence",
+        choices=("screened", "smc"),
+        default="screened",
+        help="screened weighs contenders only, smc every equation as in the paper "
+        "(default: screened)",
     )
     parser.add_argument(
         "--law-prior",

@@ -98,6 +98,8 @@ def fit(arguments: argparse.Namespace) -> int:
         "guesses": tuple(arguments.guess or ()),
         "law_prior": arguments.law_prior,
         "interval": tuple(arguments.interval),
+        "evidence": arguments.evidence,
+        "n_islands": arguments.islands,
     }
     path = arguments.out or Path(f"{arguments.data.stem}-run")
     return _start(path, arguments, chosen, X, y, arguments.data.name)

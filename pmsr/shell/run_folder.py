@@ -70,6 +70,8 @@ _CHOSEN = (
     "random_state",
     "law_prior",
     "interval",
+    "evidence",
+    "n_islands",
 )
 
 

@@ -212,18 +212,20 @@ def test_the_prior_over_laws_is_saved(found, tmp_path, law_prior):
         assert load_result(tmp_path).law_prior == after.law_prior
 
 
-def test_a_saved_result_of_an_earlier_version_had_a_uniform_prior(found, tmp_path):
+def test_a_saved_result_of_an_earlier_version_had_a_uniform_prior_and_one_island(found, tmp_path):
     wrap(found).save(tmp_path)
     header = json.loads((tmp_path / HEADER).read_text())
     for name in ("law_prior", "coverage"):
         del header[name]
     for one in header["equations"]:
         del one["log_prior"]
-    for name in ("law_prior", "interval"):
+    for name in ("law_prior", "interval", "evidence", "n_islands", "n_enumerated"):
         del header["search"][name]
     (tmp_path / HEADER).write_text(json.dumps(header))
     after = load_result(tmp_path)
     assert after.law_prior == after.search.law_prior == "uniform" and after.search.interval == ()
+    done = after.search.evidence, after.search.n_islands, after.search.n_enumerated
+    assert done == ("smc", 1, 0)
     assert after.unweighed_share == 0.0 and (after.table["log_prior"] == 0.0).all()
 
 

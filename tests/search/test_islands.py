@@ -44,6 +44,22 @@ def two(request):
     return bench, [evolve_island(Island(k, judge), bench, (), 2) for k in range(2)]
 
 
+@pytest.fixture(scope="module", params=KINDS)
+def apart(request):
+    """Return a bench and two islands that began with other guesses, and with nothing known."""
+    bench = BENCHES[request.param]
+    guesses = (["c0*sqrt(H) + c1*H", "c0*sqrt(c1 + H)"], ["c0*H*H + c1", "c0*H + sqrt(H)"])
+    return bench, [
+        evolve_island(
+            Island(k, Funnel(bench) if bench.is_screened else Sampler()),
+            bench,
+            [Equation(text, ["H"]) for text in texts],
+            0,
+        )
+        for k, texts in enumerate(guesses)
+    ]
+
+
 def digest(island):
     """Write everything that decides how an island goes on, to the last bit."""
     judge = island.judge
@@ -129,8 +145,8 @@ def test_every_generation_leaves_a_record(two):
     assert best == sorted(best) and seen == sorted(seen)
 
 
-def test_the_best_take_the_places_of_the_worst(two):
-    _, islands = two
+def test_the_best_take_the_places_of_the_worst(apart):
+    _, islands = apart
     before = [digest(island) for island in islands]
     after = exchange(islands)
     assert [digest(island) for island in islands] == before
@@ -154,8 +170,8 @@ def test_the_best_take_the_places_of_the_worst(two):
             assert any(new.genomes[place] is source.genomes[k] for k in there)
 
 
-def test_what_arrivals_are_worth_is_known(two):
-    bench, islands = two
+def test_what_arrivals_are_worth_is_known(apart):
+    bench, islands = apart
     after = exchange(islands)
     for here in range(2):
         new, source = after[here], islands[1 - here]

@@ -32,6 +32,7 @@ ROOT = Path(__file__).parents[2]
 SHELF = load_galileo("shelf")
 FILES = {DATA, SETTINGS, LOG, CHECKPOINT, HEADER, "equations.csv", "posterior.nc", "report.html"}
 TINY = ["--operators", "*", "/", "sqrt", "--population", "16", "--max-complexity", "12"]
+TINY += ["--islands", "2"]
 
 
 @pytest.fixture(autouse=True)
