@@ -35,6 +35,7 @@ from pmsr.settings import QUICK, Search
 
 RESULTS = Path(__file__).parent / "results"
 N_RENEWALS, N_EXPANDED = pmsr.search.islands.N_RENEWALS, pmsr.search.funnel.N_EXPANDED
+SHAPES = pmsr.search.funnel.SHAPES
 FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "tanh", "pow")
 
 # Beside options of `Search`, constants of the modules by their names.
@@ -43,8 +44,7 @@ OPTIONS = {
     "1 island": {"n_islands": 1},
     "2 islands": {"n_islands": 2},
     "no expansion": {"N_EXPANDED": 0},
-    "15 expanded": {"N_EXPANDED": 15},
-    "3,000 enumerated": {"n_enumerated": 3_000},
+    "no shapes": {"SHAPES": 0},
     "30,000 enumerated": {"n_enumerated": 30_000},
     "children as in the paper": {"N_RENEWALS": 0},
 }
@@ -67,6 +67,7 @@ def run(law, options, seconds, seed=0):
     data, *_ = make(law, 1000)
     options = dict(options)
     pmsr.search.islands.N_RENEWALS = options.pop("N_RENEWALS", N_RENEWALS)
+    pmsr.search.funnel.SHAPES = options.pop("SHAPES", SHAPES)
     pmsr.search.funnel.N_EXPANDED = options.pop("N_EXPANDED", N_EXPANDED)
     search = Search(operators=operators_of(law), generations=10**6, n_finalists=1, **options)
     started = time.process_time()

@@ -1,6 +1,6 @@
 """The search as a scikit-learn estimator: parameters in, fitted attributes out, no algorithm."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -406,6 +406,25 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         """
         self.result_ = self._fitted().select(which)
         return self
+
+    def suggest(
+        self, n: int = 3, bounds: Mapping[str, tuple[float, float]] | None = None
+    ) -> pd.DataFrame:
+        """Return where to measure next: inputs at which the leading families disagree most.
+
+        Parameters
+        ----------
+        n
+            How many places.
+        bounds
+            Between which values to look, by the names of variables; by default the data's.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`pmsr.result.result.Result.suggest`.
+        """
+        return self._fitted().suggest(n, bounds)
 
     def save(self, path: str | Path, *, others: bool = False) -> None:
         """Save the fitted estimator to a folder; :func:`pmsr.load` reads it.

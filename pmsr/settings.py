@@ -31,7 +31,7 @@ _MAX_ROWS = 100_000_000  # of all graphs of a population: 1.2 GB
 # Each has a population and a memory of its own, of up to 40 MB.
 _MAX_ISLANDS = 1000
 _MAX_ENUMERATED = 10_000_000  # laws of 1 kB
-_OPTIONAL = ("max_evaluations", "patience", "max_parameters", "refresh")
+_OPTIONAL = ("max_evaluations", "max_units", "patience", "max_parameters", "refresh")
 _MAX_COUNT = 2**53  # what floats, and so JSON in other languages, can count
 
 
@@ -341,15 +341,15 @@ def check_settings(settings: object, default: Settings) -> Settings:
 ADDED = {"parameter_prior": "flat"}
 """Options that are younger than saved files, with the value that says what was done before."""
 
-ADDED_TO_SEARCH = {
+ADDED_TO_SEARCH: dict[str, object] = {
     "law_prior": "uniform",
-    "interval": (),
+    "interval": [],
     "units": None,
     "evidence": "smc",
     "n_islands": 1,
     "n_enumerated": 0,
 }
-"""The same for options of a search."""
+"""The same for options of a search, as JSON has them."""
 
 LAW_PRIORS = ("description", "uniform")
 
@@ -371,9 +371,12 @@ class Search:
     population_size
         Number of equations that evolve on each island; even.
     generations, max_time, max_evaluations
-        Budget: generations, seconds, and distinct equations screened or weighed, whichever ends
-        first. The seconds include the finalists and the posterior of the winner. Budgets are looked
-        at after every unit: the first population, and every `refresh` generations.
+        Budget: generations, seconds, and distinct equations weighed, whichever ends first. The
+        seconds include the finalists and the posterior of the winner.
+    max_units
+        Stop after so many units: levels of the enumeration, the first population, and the
+        generations between two exchanges. A result says how many it did, and so many give it again,
+        bit for bit, whatever had ended it.
     patience
         Stop after this many generations without a better equation; None for never.
     max_complexity
@@ -407,7 +410,8 @@ class Search:
         their best after every refresh. The result does not depend on who computes them.
     n_enumerated
         Before evolution, all laws are screened level by level, smallest first, as long as they are
-        no more than this; 0 for none. Only where laws are screened.
+        no more than this; 0 for none. Then the laws g, c0*g and c0 + c1*g for all functions g of
+        the variables alone, up to two and a half times as many. Only where laws are screened.
     law_prior
         How probable laws are before any data are seen: ``"description"``, the shorter and the less
         dependent on units the more probable; ``"uniform"``, all alike, as in the paper; a
@@ -433,6 +437,7 @@ class Search:
     generations: int = 1000
     max_time: float | None = None
     max_evaluations: int | None = None
+    max_units: int | None = None
     patience: int | None = None
     max_complexity: int = 64
     max_parameters: int | None = None
@@ -507,6 +512,7 @@ class Search:
             ("n_islands", 1, _MAX_ISLANDS),
             ("n_enumerated", 0, _MAX_ENUMERATED),
             ("max_evaluations", 1, _MAX_COUNT),
+            ("max_units", 1, _MAX_COUNT),
             ("patience", 1, _MAX_COUNT),
             ("max_parameters", 0, _MAX_COUNT),
             ("refresh", 1, _MAX_COUNT),

@@ -491,3 +491,22 @@ def test_bad_data_are_refused_with_the_place(arguments, message):
 def test_bad_parameters_are_refused_with_a_way_out(options, message):
     with pytest.raises(ValueError, match=message):
         make(**options).fit(*SHELF)
+
+
+def test_an_estimator_says_where_to_measure_next(fitted):
+    table = fitted.suggest(2, {"H": (100.0, 1500.0)})
+    pd.testing.assert_frame_equal(table, fitted.result_.suggest(2, {"H": (100.0, 1500.0)}))
+    assert table["H"].between(100.0, 1500.0).all()
+    with pytest.raises(ValueError, match="not fitted"):
+        make().suggest()
+
+
+def test_an_estimator_that_an_earlier_version_saved_had_a_uniform_prior(fitted, tmp_path):
+    fitted.save(tmp_path)
+    header = json.loads((tmp_path / HEADER).read_text())
+    parameters = header["estimator"]["parameters"]
+    del parameters["law_prior"], parameters["interval"]
+    parameters["model_selection"] = "parsimonious"
+    (tmp_path / HEADER).write_text(json.dumps(header))
+    loaded = load(tmp_path)
+    assert loaded.law_prior == "uniform" and loaded.interval == ()

@@ -11,7 +11,7 @@ from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.colors import to_rgb
 
 from pmsr import plots
-from pmsr.data import load_galileo
+from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.graph import lay_out
 from pmsr.evidence.posterior import sample_posterior
@@ -24,6 +24,7 @@ from pmsr.plots import (
     plot_parity,
     plot_posterior,
     plot_residuals,
+    plot_suggestion,
     to_svg,
 )
 
@@ -406,3 +407,18 @@ def test_a_figure_as_text_is_the_same_every_time_and_is_closed():
     assert texts[0] == texts[1]
     assert "<text" not in texts[0]
     assert plt.get_fignums() == []
+
+
+def test_rival_laws_are_drawn_with_the_places_to_measure():
+    data = make_data(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 2.9]), names=["x $"])
+    curves = pd.DataFrame({"c0*x": [0.0, 4.0], "pole": [1e9, np.nan]}, index=[0.0, 4.0])
+    ax = plot_suggestion(curves, [4.0, 1.5], data)
+    labels = [line.get_label() for line in ax.get_lines()]
+    assert labels == ["c0*x", "pole", "data", "measure here", "_more"]
+    # A pole does not make the rest flat.
+    assert ax.get_ylim()[1] < 10.0 and ax.get_xlabel() == r"x \$"
+    plt.close(ax.figure)
+    two = make_data(np.ones((3, 2)) * [[1], [2], [3]], np.array([1.0, 2.0, 2.9]))
+    ax = plot_suggestion(curves.set_axis([1.0, 2.0]), [1.0, 2.0], two)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2"]
+    plt.close(ax.figure)

@@ -378,19 +378,6 @@ def _solve(gram, right, damping, q, root, step):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy", nogil=True, inline="always")
-def _adopt(work, q):  # type: ignore[no-untyped-def]
-    """Take over the normal equations of a trial."""
-    for i in range(q):
-        work.vectors[RIGHT][i], work.vectors[LENGTH][i] = (
-            work.vectors[NEW_RIGHT][i],
-            work.vectors[NEW_LENGTH][i],
-        )
-        work.integers[EXPONENT][i] = work.integers[NEW_EXPONENT][i]
-        for j in range(i + 1):
-            work.squares[GRAM][i, j] = work.squares[NEW_GRAM][i, j]
-
-
-@njit(error_model="numpy", nogil=True, inline="always")
 def _go_down(evaluate, nodes, literals, start, X, y, unit, plan, n_steps, work):  # type: ignore[no-untyped-def]
     """Take Levenberg-Marquardt steps from a start, of shape (p,), which is replaced by the end.
 
@@ -402,43 +389,38 @@ def _go_down(evaluate, nodes, literals, start, X, y, unit, plan, n_steps, work):
     now, trial = work.points[NOW], work.points[TRIAL]
     q = 0
     for k in range(p):
-        now[0, k] = start[k]
+        trial[0, k] = start[k]
         if not work.flags[IS_AFFINE][k]:
             q += 1
-    error, allowed = _settle(
-        evaluate, nodes, literals, now, p, X, y, unit, plan.affine_tolerance, work
-    )
-    if not error < np.inf:
-        return np.inf, False, 1
-    if not _derive(evaluate, nodes, literals, now, p, X, y, unit, plan.curved_tolerance, work):
-        return np.inf, False, 2
-    _adopt(work, q)
-    damping, growth, n_evaluations = FIRST_DAMPING, 2.0, 2
-    for _ in range(n_steps):
-        while not _solve(
-            work.squares[GRAM],
-            work.vectors[RIGHT],
-            damping,
-            q,
-            work.squares[ROOT],
-            work.vectors[STEP],
-        ):
-            damping *= 10.0
-        promised = 0.0
-        for k in range(q):
-            promised += work.vectors[STEP][k] * (
-                work.vectors[RIGHT][k] + damping * work.vectors[STEP][k]
-            )
-        if not promised > ROUNDING * error:
-            break
-        for k in range(p):
-            trial[0, k] = now[0, k]
-            if not work.flags[IS_AFFINE][k]:
-                i = work.integers[PLACE][k]
-                move = math.ldexp(
-                    work.vectors[STEP][i] / work.vectors[LENGTH][i], -work.integers[EXPONENT][i]
+    error, allowed, promised, n_evaluations = np.inf, False, 0.0, 0
+    damping, growth = FIRST_DAMPING, 2.0
+    # The start is looked at like any other place, so that all this is compiled once.
+    for turn in range(n_steps + 1):
+        if turn > 0:
+            while not _solve(
+                work.squares[GRAM],
+                work.vectors[RIGHT],
+                damping,
+                q,
+                work.squares[ROOT],
+                work.vectors[STEP],
+            ):
+                damping *= 10.0
+            promised = 0.0
+            for k in range(q):
+                promised += work.vectors[STEP][k] * (
+                    work.vectors[RIGHT][k] + damping * work.vectors[STEP][k]
                 )
-                trial[0, k] += move
+            if not promised > ROUNDING * error:
+                break
+            for k in range(p):
+                trial[0, k] = now[0, k]
+                if not work.flags[IS_AFFINE][k]:
+                    i = work.integers[PLACE][k]
+                    move = math.ldexp(
+                        work.vectors[STEP][i] / work.vectors[LENGTH][i], -work.integers[EXPONENT][i]
+                    )
+                    trial[0, k] += move
         # The places in `work` are of the curved parameters until `_settle` fills in the others.
         new_error, new_allowed = _settle(
             evaluate, nodes, literals, trial, p, X, y, unit, plan.affine_tolerance, work
@@ -451,12 +433,21 @@ def _go_down(evaluate, nodes, literals, start, X, y, unit, plan, n_steps, work):
                 evaluate, nodes, literals, trial, p, X, y, unit, plan.curved_tolerance, work
             )
         if better:
-            share = (error - new_error) / promised
-            _adopt(work, q)
+            if turn > 0:
+                share = (error - new_error) / promised
+                damping *= (
+                    max(1.0 / 9.0, 1.0 - (2.0 * share - 1.0) ** 3) if share < 1.0 else 1.0 / 9.0
+                )
+            for i in range(q):  # the normal equations of the trial
+                work.vectors[RIGHT][i] = work.vectors[NEW_RIGHT][i]
+                work.vectors[LENGTH][i] = work.vectors[NEW_LENGTH][i]
+                work.integers[EXPONENT][i] = work.integers[NEW_EXPONENT][i]
+                kernels.copy_into(work.squares[GRAM, i], work.squares[NEW_GRAM, i], i + 1)
             kernels.copy_into(now[0], trial[0], p)
             error, allowed = new_error, new_allowed
-            damping *= max(1.0 / 9.0, 1.0 - (2.0 * share - 1.0) ** 3) if share < 1.0 else 1.0 / 9.0
             growth = 2.0
+        elif turn == 0:
+            return np.inf, False, n_evaluations
         else:
             if promised < 1e3 * ROUNDING * error and damping <= 1.0:  # refused by rounding alone
                 break
@@ -773,10 +764,21 @@ _evaluators: dict[int, Any] = {}
 
 
 def _evaluate(nodes, literals, theta, X, n, table, adjoint, forward, backward, goes_back):  # type: ignore[no-untyped-def]
-    """Compute some nodes for one theta and, if it goes back, derivatives by others."""
-    kernels._sweep(nodes, literals, theta, X, n, table, forward)
-    if goes_back:
-        kernels._backward(nodes, table, adjoint, n, backward)
+    """Compute some nodes for one theta and, if it goes back, derivatives by others.
+
+    A row that a user added may raise an error, which cannot leave this function: then the law is
+    not a number.
+    """
+    try:
+        kernels._sweep(nodes, literals, theta, X, n, table, forward)
+        if goes_back:
+            kernels._backward(nodes, table, adjoint, n, backward)
+    except Exception:
+        for node in range(len(nodes)):
+            for i in range(n):
+                adjoint[node, i] = np.nan
+                if forward[node]:
+                    table[node, i] = np.nan
     return kernels._linked + _SEAM
 
 

@@ -498,20 +498,26 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy", nogil=True, cache=True)
 def _project(nodes, literals, theta, X, y, affine, values, jacobian):  # type: ignore[no-untyped-def]
-    """Replace the affine entries of theta, of shape (1, p), by their least-squares values."""
+    """Replace the affine entries of theta, of shape (1, p), by their least-squares values.
+
+    Fills values and jacobian with those of the new theta.
+    """
     n_c = len(affine)
     before = np.empty(n_c)
     for k in range(n_c):
         before[k] = theta[0, affine[k]]
         theta[0, affine[k]] = 0.0
-    linked = _jacobian(nodes, literals, theta, X, values, jacobian)
-    design = np.empty((1, n_c, len(X)))
-    for k in range(n_c):
-        copy_into(design[0, k], jacobian[0, affine[k]], len(X))
-    best = affine_normal(design, y - values, np.zeros((1, n_c)))[0]
-    for k in range(n_c):
-        theta[0, affine[k]] = best[0, k] if np.isfinite(best[0, k]) else before[k]
-    return linked
+    for turn in range(2 if n_c else 1):  # called at one place, the loops are compiled once
+        _jacobian(nodes, literals, theta, X, values, jacobian)
+        if n_c == 0 or turn == 1:
+            break
+        design = np.empty((1, n_c, len(X)))
+        for k in range(n_c):
+            copy_into(design[0, k], jacobian[0, affine[k]], len(X))
+        best = affine_normal(design, y - values, np.zeros((1, n_c)))[0]
+        for k in range(n_c):
+            theta[0, affine[k]] = best[0, k] if np.isfinite(best[0, k]) else before[k]
+    return _linked
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
@@ -531,12 +537,9 @@ def _descend(  # type: ignore[no-untyped-def]
     now, trial = np.empty((1, p)), np.empty((1, p))
     root, length, step = np.empty((p, p)), np.empty(p), np.empty(p)
     gram, right, exponent = np.empty((p, p)), np.empty(p), np.zeros(p, dtype=np.int64)
-    linked = _jacobian(nodes, literals, starts[:1], X, values, jacobian)
     for start in range(n_theta):
         copy_into(now[0], starts[start], p)
-        if len(affine):
-            _project(nodes, literals, now, X, y, affine, values, jacobian)
-        _jacobian(nodes, literals, now, X, values, jacobian)
+        _project(nodes, literals, now, X, y, affine, values, jacobian)
         residual = (y - values[0]) * unit
         jacobian *= unit  # before anything is squared: the data may be of any size
         error = _dot(residual, residual)
@@ -585,9 +588,7 @@ def _descend(  # type: ignore[no-untyped-def]
                     step[i] = total / root[i, i]
                 for i in range(p):
                     trial[0, i] = now[0, i] + math.ldexp(step[i] / length[i], -exponent[i])
-                if len(affine):
-                    _project(nodes, literals, trial, X, y, affine, new_values, new_jacobian)
-                _jacobian(nodes, literals, trial, X, new_values, new_jacobian)
+                _project(nodes, literals, trial, X, y, affine, new_values, new_jacobian)
                 new_residual = (y - new_values[0]) * unit
                 new_jacobian *= unit
                 new_error = _dot(new_residual, new_residual)
@@ -606,7 +607,7 @@ def _descend(  # type: ignore[no-untyped-def]
                     break
         copy_into(theta[start], now[0], p)
         errors[start] = error
-    return linked
+    return _linked
 
 
 if _linked != BUILT_IN:  # rows were added before this module was imported

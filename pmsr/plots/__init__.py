@@ -3,7 +3,7 @@
 from pmsr.plots.graphs import plot_graph
 from pmsr.plots.marks import CREDIBLE, LINE, POINTS, PREDICTION, WINNER, to_svg
 from pmsr.plots.posteriors import plot_pairs, plot_posterior
-from pmsr.plots.predictions import plot_fit, plot_parity, plot_residuals
+from pmsr.plots.predictions import plot_fit, plot_parity, plot_residuals, plot_suggestion
 from pmsr.plots.searches import plot_front, plot_history
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "plot_parity",
     "plot_posterior",
     "plot_residuals",
+    "plot_suggestion",
     "to_svg",
 ]

@@ -12,7 +12,17 @@ from scipy.stats import norm
 
 from pmsr.data import Data, check_X, make_data
 from pmsr.evidence.diagnostics import normality
-from pmsr.plots.marks import CREDIBLE, DATA, LINE, MANY, PREDICTION, finish, new_axes, plain
+from pmsr.plots.marks import (
+    CREDIBLE,
+    DATA,
+    LINE,
+    MANY,
+    PREDICTION,
+    WINNER,
+    finish,
+    new_axes,
+    plain,
+)
 
 
 # X_grid, X and y are Any as in `data`: what users hand over is recognised by what it can do.
@@ -253,3 +263,74 @@ def _check_prediction(prediction: pd.DataFrame, n_rows: int, level: float, rows:
             f"level must be that of the prediction, {found:g}, got {level!r}. "
             f"Pass level={found:g}, or predict again."
         )
+
+
+_STYLES = ("-", "--", "-.", ":")
+
+
+def plot_suggestion(
+    curves: pd.DataFrame,
+    places: ArrayLike,
+    data: Data,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what rival laws predict, and where a measurement would tell most about them.
+
+    Parameters
+    ----------
+    curves
+        Predictions, a column for each law; the index holds the values of the variable, or, where
+        laws have several variables, the numbers of the places.
+    places
+        Values of the variable at which to measure, or the numbers of the places.
+    data
+        The measurements, with one variable; with none or several they are not drawn.
+    ax
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        With a line for each law, or a mark for each law at each place if there are several
+        variables.
+
+    Examples
+    --------
+    >>> data = make_data([1.0, 2.0, 3.0], [1.0, 2.0, 2.9], names=["x"])
+    >>> curves = pd.DataFrame({"c0*x": [0.0, 4.0], "c0*sqrt(x)": [0.0, 3.3]}, index=[0.0, 4.0])
+    >>> ax = plot_suggestion(curves, [4.0], data)
+    >>> ax.get_legend_handles_labels()[1]
+    ['c0*x', 'c0*sqrt(x)', 'data', 'measure here']
+    >>> plt.close(ax.figure)
+    """
+    ax = ax or new_axes()
+    is_line = len(data.names) == 1
+    x = curves.index.to_numpy(dtype=np.float64)
+    shades = plt.colormaps["cividis"](np.linspace(0.0, 0.85, curves.shape[1]))
+    for number, name in enumerate(curves.columns):
+        y = curves[name].to_numpy(dtype=np.float64)
+        # Any: Matplotlib's properties are of many types.
+        style: dict[str, Any] = {"linestyle": _STYLES[number % len(_STYLES)], "linewidth": 1.8}
+        if not is_line:
+            style = {"linestyle": "none", "marker": "os^Dv*PX"[number % 8], "markersize": 7}
+        ax.plot(x, y, color=shades[number], label=plain(str(name)), **style)
+    if is_line:
+        ax.plot(data.X[:, 0], data.y, **DATA, label="data", rasterized=len(data.y) > MANY)
+        for number, place in enumerate(np.atleast_1d(np.asarray(places, dtype=np.float64))):
+            label = "measure here" if number == 0 else "_more"
+            ax.axvline(place, color=WINNER, linewidth=1.4, linestyle=(0, (4, 2)), label=label)
+        ax.set_xlabel(plain(data.names[0]))
+        y_all = np.concatenate([data.y, curves.to_numpy(dtype=np.float64).ravel()])
+        low, high = data.y.min(), data.y.max()
+        room = high - low
+        seen = y_all[np.isfinite(y_all) & (y_all > low - room) & (y_all < high + room)]
+        ax.set_ylim(seen.min() - 0.05 * room, seen.max() + 0.05 * room)
+    else:
+        ax.set_xticks(x, [f"{int(number)}" for number in x])
+        ax.set_xlim(x.min() - 0.5, x.max() + 0.5)
+        ax.set_xlabel("suggested measurement")
+    ax.set_ylabel(plain(data.target))
+    finish(ax)
+    ax.legend(edgecolor="none", framealpha=0.85, fontsize="small")
+    return ax

@@ -14,10 +14,12 @@ from pmsr.laws.prior import LawPrior, LawPriorOption
 from pmsr.limits import OutOfTime
 from pmsr.result.doubts import quietly
 from pmsr.result.result import Result, library_versions
+from pmsr.result.suggestion import forecast, leading_families
 
 Floats = NDArray[np.float64]
 
 N_GRID = 200  # points of a curve
+N_SUGGESTED = 3  # measurements
 BEYOND = 0.25  # of the data's range, to either side, where the curve is drawn too
 
 
@@ -58,6 +60,12 @@ class ReportContent:
         Whether the search had ceased to find better laws; if not, no probability stands alone.
     coincidences
         What each equation claims that is true in one unit only, in phrases.
+    inclusion, robustness, n_credible
+        :attr:`pmsr.result.result.Result.inclusion`, what its ``robustness`` returned, and how many
+        laws hold the level of the probability; None leaves them out.
+    suggestions, rivals
+        What ``Result.suggest`` returned, and predictions as :func:`pmsr.plots.plot_suggestion`
+        takes them; None leaves them out.
     n_candidates, n_failed
         Distinct equations that the search has met, and how many could not be weighed; None if
         unknown.
@@ -90,6 +98,11 @@ class ReportContent:
     search_notes: Sequence[str] = ()
     is_settled: bool = True
     coincidences: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    inclusion: pd.DataFrame | None = None
+    robustness: pd.DataFrame | None = None
+    n_credible: int | None = None
+    suggestions: pd.DataFrame | None = None
+    rivals: pd.DataFrame | None = None
     n_candidates: int | None = None
     n_failed: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -174,6 +187,8 @@ def gather_content(
             # no time to predict them all.
             except (ValueError, OutOfTime):
                 pass
+    is_weighed = weighed and bool(np.nansum(result.probabilities) > 0.0)
+    suggestions, rivals = _suggest(result) if is_weighed else (None, None)
     return ReportContent(
         data=data,
         equations={name: one.equation for name, one in zip(names, result.equations, strict=True)},
@@ -194,6 +209,12 @@ def gather_content(
             for name, one in zip(names, result.equations, strict=True)
             if one.evidence.failure is None
         },
+        inclusion=result.inclusion if is_weighed else None,
+        # Weighing again takes its time: not here.
+        robustness=result.robustness(n_reweighed=0) if is_weighed else None,
+        n_credible=len(result.credible_set(level)) if is_weighed else None,
+        suggestions=suggestions,
+        rivals=rivals,
         n_candidates=None if result.search is None else result.n_candidates,
         n_failed=result.n_failed,
         settings=_describe_settings(result),
@@ -204,6 +225,24 @@ def gather_content(
         command=command,
         versions=result.versions or {},
     )
+
+
+def _suggest(result: Result) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+    """Return where to measure next, and what the leading families predict there, or around."""
+    data = result.data
+    try:
+        places = result.suggest(N_SUGGESTED)
+        families = leading_families(result.families)
+        points = places[list(data.names)].to_numpy(dtype=np.float64)
+        index = np.arange(1.0, len(points) + 1)
+        if len(data.names) == 1:
+            index = np.linspace(data.X.min(), data.X.max(), N_GRID)
+            points = index[:, None]
+        mean = forecast(families, points, data.names).mean
+    except (ValueError, OutOfTime):  # not sampled, or no time to
+        return None, None
+    texts = [one.face.equation.text for one in families]
+    return places, pd.DataFrame(mean.T, index=index, columns=texts)
 
 
 def _describe_settings(result: Result) -> dict[str, object]:

@@ -28,6 +28,7 @@ from pmsr.plots import (
     plot_parity,
     plot_posterior,
     plot_residuals,
+    plot_suggestion,
     to_svg,
 )
 from pmsr.plots.predictions import draw_fit
@@ -114,6 +115,9 @@ def render_report(content: ReportContent) -> str:
         rows=_equation_rows(content),
         n_rows=N_ROWS,
         pictures=_draw(content, parameters),
+        inclusion=_inclusion_rows(content),
+        robustness=_robustness_rows(content),
+        suggestions=_suggestion_rows(content),
         diagnostics=_diagnostic_rows(content, parameters, p_normal),
         probability=f"{100 * content.level:g} %",
         paper=PAPER,
@@ -259,6 +263,41 @@ def _text_rows(content: ReportContent) -> list[dict[str, Any]]:
     return rows
 
 
+def _inclusion_rows(content: ReportContent) -> list[tuple[str, str, str]] | None:
+    """Name, kind and probability of what may be part of the law."""
+    if content.inclusion is None:
+        return None
+    table = content.inclusion
+    rows = zip(table.index, table["kind"], table["probability"], strict=True)
+    return [(str(name), str(kind), percent(float(share))) for name, kind, share in rows]
+
+
+def _robustness_rows(content: ReportContent) -> list[tuple[str, str, str, str]] | None:
+    """Prior, winner, its probability, and that of what was reported, with its family."""
+    if content.robustness is None:
+        return None
+    return [
+        (
+            str(prior),
+            without_quotes(str(row["winner"])),
+            percent(float(row["probability"])),
+            percent(float(row["of_family"])),
+        )
+        for prior, row in content.robustness.iterrows()
+    ]
+
+
+def _suggestion_rows(content: ReportContent) -> list[list[str]] | None:
+    """Where to measure, and what it is expected to tell."""
+    if content.suggestions is None:
+        return None
+    rows = content.suggestions.itertuples(index=False, name=None)
+    return [
+        [short(float(value)) for value in row[:-3]] + [short(float(v), 2) for v in row[-3:]]
+        for row in rows
+    ]
+
+
 def _diagnostic_rows(
     content: ReportContent, parameters: pd.DataFrame | None, p_normal: float | None
 ) -> list[tuple[str, str, str]]:
@@ -330,6 +369,16 @@ def _draw(content: ReportContent, parameters: pd.DataFrame | None) -> dict[str, 
             f"{what} of the equations against their complexity",
             f"{what} against complexity. The line is the best that each complexity can do"
             + ("; bars are Monte-Carlo standard errors." if measure == "score" else "."),
+        )
+    if content.suggestions is not None and content.rivals is not None:
+        names = content.data.names
+        is_line = len(names) == 1
+        places = content.suggestions[names[0]] if is_line else content.rivals.index
+        pictures["suggest"] = _picture(
+            plot_suggestion(content.rivals, np.asarray(places), content.data),
+            "Predictions of the leading families, and where to measure next",
+            "What the leading families predict, each by its best law"
+            + ("; dashed lines are where a measurement tells most." if is_line else "."),
         )
     if content.history is not None and len(content.history) > 1:
         pictures["history"] = _picture(

@@ -18,6 +18,12 @@ class Coverage:
         Graphs folded, laws screened by the closed form, and laws weighed by sampling.
     n_enumerated, level
         All so many laws of up to so many nodes were screened; 0 if none was enumerated.
+    n_shapes, shape_level
+        For all so many functions g of the variables alone, of up to so many nodes, the laws g, c0*g
+        and c0 + c1*g were screened.
+    n_units
+        How many units the search did: with ``Search(max_units=...)`` it can be repeated, bit for
+        bit.
     log_rest
         Log of the sum of exp(log q + log P) over all laws that were only screened.
     is_settled
@@ -29,6 +35,9 @@ class Coverage:
     n_sampled: int = 0
     n_enumerated: int = 0
     level: int = 0
+    n_shapes: int = 0
+    shape_level: int = 0
+    n_units: int = 0
     log_rest: float = float("-inf")
     is_settled: bool = True
 
@@ -56,6 +65,11 @@ def describe_coverage(coverage: Coverage, unweighed_share: float) -> list[str]:
     if coverage.n_enumerated:
         sentences.append(
             f"All {coverage.n_enumerated:,} laws of up to {coverage.level} nodes were screened."
+        )
+    if coverage.n_shapes:
+        sentences.append(
+            f"So were g, c0*g and c0 + c1*g for all {coverage.n_shapes:,} functions g of the "
+            f"variables alone of up to {coverage.shape_level} nodes."
         )
     if coverage.log_rest > float("-inf"):
         sentences.append(

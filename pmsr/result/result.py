@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
 from importlib.metadata import version
@@ -60,6 +60,7 @@ from pmsr.result.storage import (
     record_search,
     write_folder,
 )
+from pmsr.result.suggestion import Bounds, suggest_points
 from pmsr.search.engines import engine_of
 from pmsr.search.evolution import Evolution
 from pmsr.search.genome import constant_equation
@@ -338,6 +339,35 @@ class Result:
             "depends on the prior".
         """
         return tabulate_robustness(self.equations, self.families, self.chosen, n_reweighed)
+
+    def suggest(self, n: int = 3, bounds: Bounds | None = None) -> pd.DataFrame:
+        """Return where to measure next: inputs at which the leading families disagree most.
+
+        Parameters
+        ----------
+        n
+            How many places, which are distinct; fewer if there is no room for them.
+        bounds
+            Between which values to look, by the names of variables: ``{"H": (0.0, 2000.0)}``. By
+            default within the range of the data.
+
+        Returns
+        -------
+        DataFrame
+            One row for each place, the most telling first: the variables; ``information``, the nats
+            that a measurement there is expected to tell about which family is right, after those at
+            the places before; ``disagreement``, the standard deviation between the families'
+            predictions, and ``scatter``, that of a measurement if the first family is right
+            (noise and posterior), in the unit of the target. Variables that matter to no leading
+            law have their median. If one family has all of the probability, places are where its
+            own curve is least certain.
+
+        Raises
+        ------
+        ValueError
+            If there are no probabilities, or the bounds are none.
+        """
+        return suggest_points(self.families, self.data, n, bounds)
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the parameters of all equations with their uncertainty.
@@ -710,15 +740,7 @@ def from_evolution(
         stopped=found.stopped,
         versions=library_versions(),
         law_prior=search.law_prior,
-        coverage=Coverage(
-            n_folded=found.n_folded,
-            n_screened=found.n_screened,
-            n_sampled=found.n_sampled,
-            n_enumerated=found.n_enumerated,
-            level=found.level,
-            log_rest=found.log_rest,
-            is_settled=found.is_settled,
-        ),
+        coverage=Coverage(**{one.name: getattr(found, one.name) for one in fields(Coverage)}),
     )
 
 

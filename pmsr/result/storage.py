@@ -295,7 +295,8 @@ class ForgottenPrior:
 
 def read_coverage(record: Mapping[str, Any]) -> Coverage:
     """Return what a search knew about itself; an earlier version did not save it."""
-    counts = ("n_folded", "n_screened", "n_sampled", "n_enumerated", "level")
+    counts = [one.name for one in fields(Coverage) if isinstance(one.default, int)]
+    counts.remove("is_settled")
     is_settled = record.get("is_settled", True)
     log_rest = as_number(record.get("log_rest", -math.inf))
     if not isinstance(is_settled, bool) or not log_rest < math.inf:

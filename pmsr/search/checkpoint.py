@@ -26,7 +26,7 @@ from pmsr.files import (
 )
 from pmsr.search.archive import Candidate
 from pmsr.search.bench import Bench
-from pmsr.search.funnel import Funnel
+from pmsr.search.funnel import Funnel, Unit
 from pmsr.search.genome import Genome
 from pmsr.search.halving import Reference
 from pmsr.search.islands import Island
@@ -35,7 +35,7 @@ from pmsr.search.memory import Memory, Records
 from pmsr.search.sampler import Sampler
 
 FORMAT = 2
-BUDGETS = ("generations", "max_time", "max_evaluations", "patience")
+BUDGETS = ("generations", "max_time", "max_evaluations", "max_units", "patience")
 MAX_RATIO = 200  # of a checkpoint's contents to its file
 
 Arrays = dict[str, NDArray[Any]]
@@ -47,8 +47,10 @@ class State:
 
     Parameters
     ----------
-    level, n_enumerated, is_enumerated
-        Nodes of the last level that was enumerated, laws up to there, and whether that was all.
+    n_units
+        How many units were done.
+    levels, is_enumerated
+        The last level of each kind that was enumerated, and whether that was all.
     ground
         What all islands begin from.
     tally
@@ -65,8 +67,8 @@ class State:
         The budgets with which it ended, by name: with others it goes on.
     """
 
-    level: int
-    n_enumerated: int
+    n_units: int
+    levels: tuple[Unit, ...]
     is_enumerated: bool
     ground: Island
     tally: dict[str, int]
@@ -90,8 +92,8 @@ def save_state(path: str | Path, state: State, bench: Bench) -> None:
         "format": FORMAT,
         "fingerprint": _fingerprint(bench),
         "generation": state.generation,
-        "level": state.level,
-        "n_enumerated": state.n_enumerated,
+        "n_units": state.n_units,
+        "levels": [list(unit) for unit in state.levels],
         "is_enumerated": state.is_enumerated,
         "last_improvement": state.last_improvement,
         "elapsed": state.elapsed,
@@ -194,8 +196,11 @@ def _check_state(header: dict[str, Any], arrays: Arrays, bench: Bench) -> State:
         raise ValueError("its last improvement is yet to come")
     ended, budget = header["ended"], header["budget"]
     return State(
-        level=as_count(header["level"]),
-        n_enumerated=as_count(header["n_enumerated"]),
+        n_units=as_count(header["n_units"]),
+        levels=tuple(
+            Unit(as_text(kind), as_count(size), as_count(n))
+            for kind, size, n in as_list(header["levels"])
+        ),
         is_enumerated=header["is_enumerated"],
         ground=Island(0, found[0].judge),
         tally={as_text(name): as_count(count) for name, count in header["tally"].items()},

@@ -21,7 +21,7 @@ from pmsr.search.archive import Archive, Candidate
 from pmsr.search.bench import Bench
 from pmsr.search.checkpoint import BUDGETS, State, load_state, save_state
 from pmsr.search.finalists import gather, order_finalists, reserve, spell, weigh_finalists
-from pmsr.search.funnel import Funnel, enumerate_into
+from pmsr.search.funnel import Funnel, Unit, enumerate_into
 from pmsr.search.genome import constant_equation
 from pmsr.search.islands import PERIOD, Island, exchange
 from pmsr.search.memory import Records, sum_scores
@@ -69,6 +69,11 @@ class Evolution:
         Sequential Monte Carlo.
     n_enumerated, level
         All laws of up to so many nodes were screened, and how many these are; 0 if none.
+    n_shapes, shape_level
+        For all shapes g, functions of the variables alone, of up to so many nodes, the laws g,
+        c0*g and c0 + c1*g were screened.
+    n_units
+        How many units were done.
     log_rest
         Log of the sum of exp(log q + log P) over the laws that are not among the finalists, by the
         closed form where nothing else is known.
@@ -94,6 +99,9 @@ class Evolution:
     n_sampled: int = 0
     n_enumerated: int = 0
     level: int = 0
+    n_shapes: int = 0
+    shape_level: int = 0
+    n_units: int = 0
     log_rest: float = -np.inf
     is_settled: bool = True
     screened: Records = field(default_factory=Records.none)
@@ -218,7 +226,8 @@ class _Run:
         self.begun = self.started  # in this process: a search that goes on has started earlier
         self.around = self.begun + time_left()
         self.workers = Workers.hire(bench, n_jobs)
-        self.level = self.n_enumerated = 0
+        self.n_units = 0
+        self.levels: dict[str, Unit] = {}  # the last of each kind that was enumerated
         self.is_enumerated = not bench.is_screened
         self.islands: tuple[Island, ...] = ()
         self.last_improvement = 0
@@ -258,7 +267,8 @@ class _Run:
 
     def restore(self, state: State) -> None:
         """Go on where a checkpoint left off."""
-        self.level, self.n_enumerated = state.level, state.n_enumerated
+        self.n_units = state.n_units
+        self.levels = {unit.kind: unit for unit in state.levels}
         self.is_enumerated = state.is_enumerated
         self.ground, self.islands, self.tally = state.ground, state.islands, state.tally
         self.last_improvement = state.last_improvement
@@ -274,8 +284,8 @@ class _Run:
     def state(self) -> State:
         """Everything that decides how the search goes on."""
         return State(
-            level=self.level,
-            n_enumerated=self.n_enumerated,
+            n_units=self.n_units,
+            levels=tuple(self.levels.values()),
             is_enumerated=self.is_enumerated,
             ground=self.ground,
             tally=self.tally,
@@ -298,6 +308,7 @@ class _Run:
         reason: str | None = None
         try:
             for is_new in self._units(show):
+                self.n_units += 1
                 show()
                 if checkpoint is not None and time.monotonic() - last_saved > SAVE_SECONDS:
                     save_state(checkpoint, self.state(), self.bench)
@@ -360,23 +371,26 @@ class _Run:
 
     def _levels(self) -> Iterator[bool]:
         """Enumerate, level by level."""
-        levels = enumerate_into(self.ground.judge, self.bench, self.level)
+        done = {kind: unit.size for kind, unit in self.levels.items()}
+        levels = enumerate_into(self.ground.judge, self.bench, done)
         deadline = self.deadline
         while True:
             try:
                 with time_limit(deadline):
-                    funnel, level = next(levels, (None, 0))
+                    funnel, unit = next(levels, (None, None))
             except OutOfTime:
                 return
-            if funnel is None:
+            if funnel is None or unit is None:
                 self.is_enumerated = True
                 return
-            self.level, self.n_enumerated = level, funnel.n_screened
+            self.levels[unit.kind] = unit
             self.ground = replace(self.ground, judge=funnel)
             yield False
 
     def _end(self) -> str | None:
         search = self.search
+        if search.max_units is not None and self.n_units >= search.max_units:
+            return "max_units"
         if not self.history:
             return None
         if self.generation >= search.generations:
@@ -463,6 +477,7 @@ class _Run:
         scores = [self.bench.final_score(equation, evidence) for equation, evidence in pairs]
         order = rank(scores, [equation.complexity for equation, _ in pairs])
         screened = self._screened()
+        laws_done, shapes = (self.levels.get(kind, Unit(kind, 0, 0)) for kind in ("laws", "shapes"))
         final = [law.law for law in laws if spelled[law.key][0].key in self.weighed]
         return Evolution(
             finalists=tuple(pairs[place] for place in order),
@@ -481,8 +496,11 @@ class _Run:
             n_folded=self._total("n_folded"),
             n_screened=self.n_weighed if self.bench.is_screened else 0,
             n_sampled=self._total("n_sampled"),
-            n_enumerated=self.n_enumerated,
-            level=self.level,
+            n_enumerated=laws_done.n,
+            level=laws_done.size,
+            n_shapes=shapes.n,
+            shape_level=shapes.size,
+            n_units=self.n_units,
             log_rest=sum_scores(screened, np.array(final, dtype=np.uint64)),
             is_settled=self._is_settled(),
             screened=screened,

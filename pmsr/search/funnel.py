@@ -5,14 +5,16 @@ Sequential Monte Carlo is for those that are about to be among the best of an is
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pmsr.equation.expression import Equation
+from pmsr.equation.operators import PARAMETER, operator_code
 from pmsr.equation.program import Tables
 from pmsr.evidence.evidence import seed_for, weigh
 from pmsr.limits import check_time
@@ -20,7 +22,7 @@ from pmsr.search.archive import Candidate, failed_candidate
 from pmsr.search.bench import Bench
 from pmsr.search.enumeration import enumerate_laws
 from pmsr.search.folding import ACCEPTED, Folded, fold, fold_genomes
-from pmsr.search.genome import Genome, expansions
+from pmsr.search.genome import Genome, Primitives, expansions
 from pmsr.search.halving import Reference, screen_many
 from pmsr.search.leaders import Leader, Leaders
 from pmsr.search.memory import Floats, Keys, Memory, Records
@@ -33,6 +35,7 @@ SHARE = 0.005
 # Rows beyond which fewer are weighed, in proportion: each takes longer, and the closed form is then
 # exact.
 MANY_ROWS = 500
+SHAPES = 2.5  # so many shapes are enumerated for each law that is
 N_EXPANDED = 5  # leaders that are expanded at a refresh
 REACH = 7.0  # nats behind the best within which a law is a contender
 
@@ -168,7 +171,9 @@ class Funnel:
             found = screen_many(
                 batch, bench.problem, bench.seed, bench.stages, self.reference, keys=laws.key
             )
-        self.reference = found.reference or self.reference
+        if self.reference is None or len(laws) == CHUNK:
+            # What laws reach is known from many of them only.
+            self.reference = found.reference or self.reference
         with self._timed("prior"):
             tables = Tables(
                 laws.nodes, laws.n_nodes, laws.literals, laws.n_literals, laws.n_parameters
@@ -234,8 +239,32 @@ class Funnel:
             self.memory.learn(new)
 
 
-def enumerate_into(funnel: Funnel, bench: Bench, done: int = 0) -> Iterator[tuple[Funnel, int]]:
-    """Screen all laws, level by level, up to the number that the search asks for.
+class Unit(NamedTuple):
+    """A complete level of an enumeration.
+
+    Parameters
+    ----------
+    kind
+        ``"laws"``, or ``"shapes"``.
+    size
+        Nodes of each.
+    n
+        How many there are of this kind, up to this size.
+    """
+
+    kind: str
+    size: int
+    n: int
+
+
+def enumerate_into(
+    funnel: Funnel, bench: Bench, done: Mapping[str, int] | None = None
+) -> Iterator[tuple[Funnel, Unit]]:
+    """Screen small laws, level by level, up to the number that the search asks for.
+
+    First all laws. Then, for all shapes g, functions of the variables alone, the laws g, c0*g and
+    c0 + c1*g: much of science is the like of c0*m1*m2/r**2, and there are few enough shapes to see
+    all of those that are some nodes larger.
 
     Parameters
     ----------
@@ -244,28 +273,60 @@ def enumerate_into(funnel: Funnel, bench: Bench, done: int = 0) -> Iterator[tupl
     bench
         What laws are judged by.
     done
-        Nodes of the last level that the funnel knows.
+        Of each kind, the nodes of the last level that the funnel knows; None if none.
 
     Yields
     ------
     tuple
-        The funnel with one more level, and the nodes of that level.
+        The funnel with one more level, and the level.
     """
     search = bench.search
-    levels = enumerate_laws(
-        search.operators,
-        len(bench.names),
-        max_laws=search.n_enumerated,
-        max_size=search.max_complexity,
-        rules=bench.rules,
-    )
-    for level in levels:
-        check_time()
-        if level.size > done:
-            funnel = funnel.copy()
-            funnel.n_folded += level.n_folded - len(level.laws)
-            funnel.judge_folded(level.laws, bench, level.size)
-            yield funnel, level.size
+    for kind, options in (
+        ("laws", {"max_laws": search.n_enumerated}),
+        ("shapes", {"max_laws": SHAPES * search.n_enumerated, "parameters": False, "numbers": ()}),
+    ):
+        n = 0
+        levels = enumerate_laws(
+            search.operators,
+            len(bench.names),
+            max_size=search.max_complexity,
+            rules=bench.rules,
+            **options,
+        )
+        for level in levels:
+            check_time()
+            n += len(level.laws)
+            if level.size > (done or {}).get(kind, 0):
+                funnel = funnel.copy()
+                funnel.n_folded += level.n_folded - len(level.laws)
+                funnel.judge_folded(level.laws, bench, level.size)
+                if kind == "shapes":
+                    for rows, literals, lengths in with_parameters(level.laws, bench.primitives):
+                        folded = fold(rows, literals, lengths, bench.rules)
+                        funnel.judge_folded(folded, bench, level.size)
+                yield funnel, Unit(kind, level.size, n)
+
+
+def with_parameters(
+    shapes: Folded, primitives: Primitives
+) -> Iterator[tuple[NDArray[np.int32], Floats, NDArray[np.int32]]]:
+    """Yield graphs of c0*g and of c0 + c1*g, as far as the operators allow."""
+    names = primitives.operators
+    n, width = len(shapes), shapes.nodes.shape[1]
+    ends = shapes.n_nodes.astype(np.int32)
+    for wanted in (("*",), ("*", "+")):
+        if not set(wanted) <= set(names):
+            return
+        rows = np.zeros((n, width + 4, 3), dtype=np.int32)
+        rows[:, :width] = shapes.nodes
+        at, last = np.arange(n), ends - 1
+        for place, name in enumerate(wanted):
+            rows[at, ends + 2 * place] = (PARAMETER, 0, 0)
+            rows[at, ends + 2 * place + 1, 0] = operator_code(name)
+            rows[at, ends + 2 * place + 1, 1] = last
+            rows[at, ends + 2 * place + 1, 2] = ends + 2 * place
+            last = ends + 2 * place + 1
+        yield rows, shapes.literals, last + 1
 
 
 def candidate_of(law: Leader, variables: tuple[str, ...]) -> Candidate:

@@ -28,6 +28,7 @@ examples:
                                         data-run/report.html
   pmsr resume data-run --time 10m       search ten minutes more
   pmsr predict data-run new.csv         predictions with intervals, as CSV
+  pmsr suggest data-run                 where to measure next
   pmsr compare data.csv --target D "c0*sqrt(H)" "c0 + c1*H"
 
 `pmsr COMMAND --help` tells more about each.
@@ -201,6 +202,19 @@ def make_parser() -> argparse.ArgumentParser:
     _add_budget(resume, "how much longer to search, such as 90s, 10m or 1h30m", "how many more")
     predict = add("predict", "predict new observations with what was found", _PREDICT_EXAMPLES)
     _add_predict(predict)
+    suggest = add("suggest", "say where to measure next, to tell the leading laws apart")
+    _add_folder(suggest, "folder that `pmsr fit` or `pmsr compare` made")
+    suggest.add_argument(
+        "-n", type=_count, default=3, metavar="N", help="how many places (default: 3)"
+    )
+    suggest.add_argument(
+        "--bounds",
+        nargs=3,
+        action="append",
+        default=[],
+        metavar=("COLUMN", "LOW", "HIGH"),
+        help="where to look, once for each column (default: the range of the data)",
+    )
     compare = add("compare", "weigh equations that you write, on your data", _COMPARE_EXAMPLES)
     _add_data(compare)
     compare.add_argument("equations", nargs="+", metavar="EQUATION", help="such as c0*sqrt(H)")
@@ -239,7 +253,7 @@ def make_parser() -> argparse.ArgumentParser:
         )
     for command in (fit, resume, compare, demo):
         command.add_argument("--no-report", action="store_true", help="write no report.html")
-    for command in (fit, resume, predict, compare, demo):
+    for command in (fit, resume, predict, suggest, compare, demo):
         command.add_argument(
             "--json", action="store_true", help="print JSON for machines, and nothing else"
         )

@@ -380,6 +380,34 @@ def predict(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def suggest(arguments: argparse.Namespace) -> int:
+    """Say where to measure next."""
+    result = read_result(arguments.run_folder)
+    bounds = {name: (low, high) for name, low, high in arguments.bounds}
+    table = result.suggest(arguments.n, bounds)
+    if arguments.json:
+        about = {"target": result.data.target, "suggestions": table.to_dict("records")}
+        print(_to_json(about))
+    elif not arguments.quiet:
+        shown = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False)
+        for name in table.columns:
+            shown.add_column(escape(str(name)), justify="right")
+        for row in table.itertuples(index=False, name=None):
+            shown.add_row(*map(_short, row))
+        console = Console()
+        console.print(shown)
+        console.print(
+            "information: nats that a measurement there is expected to tell about which law is "
+            "right, after those above. disagreement of the laws, and scatter of a measurement, in "
+            f"the unit of {escape(result.data.target)}.",
+            style="italic",
+            highlight=False,
+        )
+        if not result.coverage.is_settled:
+            console.print("The search had not settled: other laws may still be found.")
+    return 0
+
+
 def _write_out(path: Path, contents: bytes) -> None:
     """Write where a user wants it, which may be a link, or a device such as /dev/stdout."""
     if path.exists() and not path.is_file():
@@ -574,6 +602,7 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
             console.print(f"Report:  {escape(str(report))}", soft_wrap=True)
         folder = shlex.quote(str(path))
         console.print(f"Predict: {_program()} predict {escape(folder)} new.csv", soft_wrap=True)
+        console.print(f"Measure: {_program()} suggest {escape(folder)}", soft_wrap=True)
         if result.search is not None:
             console.print(f"Go on:   {_program()} resume {escape(folder)}", soft_wrap=True)
 

@@ -150,3 +150,30 @@ def test_a_law_with_a_pole_at_a_row_is_not_fitted():
     data = make_data(np.linspace(0.0, 1.0, 9)[:, None], y)
     found = screen(Batch.of([program]), Problem.of(data, Settings()), 0)
     assert found.outcome[0] != FITTED and found.log_q[0] == -np.inf
+
+
+def test_a_row_of_a_user_that_raises_an_error_makes_a_law_not_a_number():
+    # In a process of its own: the table of operators is everybody's.
+    code = """
+import numpy as np
+from pmsr.data import make_data
+from pmsr.equation.operators import Operator, add_operator, operator_code
+from pmsr.equation.program import Program
+from pmsr.evidence.problem import Problem
+from pmsr.search.screening import Batch, screen
+from pmsr.settings import Settings
+
+def square(a):
+    return a**-2
+
+add_operator(Operator("invsq", 1, square, square, square, lambda a, v: -2.0 * a**-3))
+code = operator_code("invsq")
+line = Program.of([(0, 0, 0), (1, 0, 0), (6, 1, 0)], [], 1)
+pole = Program.of([(0, 0, 0), (code, 0, 0), (1, 0, 0), (6, 2, 1)], [], 1)
+x = np.linspace(0.0, 1.0, 9)[:, None]
+found = screen(Batch.of([line, pole]), Problem.of(make_data(x, np.exp(x[:, 0])), Settings()), 0)
+print(found.outcome.tolist(), np.isfinite(found.log_q).tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"[{FITTED}, {NEVER_FINITE}] [True, False]"
+    assert not done.stderr

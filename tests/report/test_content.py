@@ -122,3 +122,29 @@ def test_the_versions_are_those_that_made_the_result():
     made = {"pmsr": "0.0.9", "Python": "3.11.0"}
     assert gather_content(law).versions == library_versions()
     assert gather_content(dataclasses.replace(law, versions=made)).versions == made
+
+
+def test_what_matters_and_where_to_measure_next_are_on_the_page(result):
+    content = gather_content(result)
+    assert content.n_credible == len(result.credible_set(0.95))
+    pd.testing.assert_frame_equal(content.suggestions, result.suggest(3))
+    assert list(content.rivals.columns) == ["c0*sqrt(H)", "c0 + c1*H"]
+    page = render_report(content)
+    for words in ("What matters", "part of the law", "Where to measure next", "result is robust"):
+        assert words in page
+    assert 'id="figure-suggest"' in page
+
+
+def test_several_variables_have_their_suggestions_drawn_too():
+    X = SHELF[0].assign(other=[3.0, 1.0, 4.0, 1.0, 5.0])
+    laws = ["c0*H + other", "c0*sqrt(H)"]
+    found = weigh_equations(laws, X, SHELF[1], settings=Settings(), random_seed=1)
+    content = gather_content(found)
+    assert list(content.rivals.index) == [1.0, 2.0, 3.0]
+    assert 'id="figure-suggest"' in render_report(content)
+
+
+def test_without_evidence_nothing_is_said_of_what_matters():
+    content = gather_content(search("rmse"))
+    assert content.inclusion is content.robustness is content.suggestions is None
+    assert "Without evidence nothing can be said" in render_report(content)

@@ -24,7 +24,8 @@ from pmsr.result.result import library_versions, make_table
 
 SHELF = load_galileo("shelf")
 EVIL = "<script>alert(1)</script>"
-SECTIONS = ["winner", "fit", "equations", "parameters", "search", "diagnostics", "settings", "cite"]
+SECTIONS = ["winner", "fit", "equations", "matters", "parameters", "search", "diagnostics"]
+SECTIONS += ["settings", "cite"]
 VOID = {"meta", "link", "img", "br"}
 
 

@@ -11,7 +11,7 @@ from pmsr.equation.program import Program
 from pmsr.evidence.problem import as_problem
 from pmsr.search.bench import Bench
 from pmsr.search.checkpoint import State, load_state, read_progress, save_state
-from pmsr.search.funnel import Funnel, enumerate_into
+from pmsr.search.funnel import Funnel, Unit, enumerate_into
 from pmsr.search.islands import Island, evolve_island, exchange
 from pmsr.search.sampler import Sampler
 from pmsr.settings import QUICK, Search, Settings
@@ -46,8 +46,8 @@ def make_state(bench, generation=2):
     if generation >= 0:
         islands = exchange([evolve_island(one, bench, (), generation) for one in islands])
     return State(
-        level=5,
-        n_enumerated=86,
+        n_units=9,
+        levels=(Unit("laws", 5, 86), Unit("shapes", 8, 242)),
         is_enumerated=True,
         ground=ground,
         tally={"n_folded": 100, "n_screened": 86},
@@ -129,7 +129,7 @@ def test_a_state_survives_the_disk_to_the_last_bit(tmp_path, kind, generation):
     after = load_state(path, bench)
     assert digest(after) == digest(before)
     assert len(after.islands) == len(before.islands)
-    for name in ("level", "n_enumerated", "is_enumerated", "tally", "last_improvement"):
+    for name in ("n_units", "levels", "is_enumerated", "tally", "last_improvement"):
         assert getattr(after, name) == getattr(before, name)
     assert (after.elapsed, after.history) == (before.elapsed, before.history)
     assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
@@ -234,8 +234,8 @@ MEANT = {
 }
 FIELDS = (
     "generation",
-    "level",
-    "n_enumerated",
+    "n_units",
+    "levels",
     "is_enumerated",
     "last_improvement",
     "elapsed",

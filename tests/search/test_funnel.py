@@ -10,7 +10,8 @@ from pmsr.evidence.problem import as_problem
 from pmsr.limits import OutOfTime, time_limit
 from pmsr.search import funnel as module
 from pmsr.search.bench import Bench
-from pmsr.search.funnel import Funnel, candidate_of, enumerate_into
+from pmsr.search.folding import fold_genomes
+from pmsr.search.funnel import SHAPES, Funnel, candidate_of, enumerate_into
 from pmsr.search.genome import equation_genome, random_genome
 from pmsr.settings import QUICK, Search
 
@@ -189,17 +190,26 @@ def test_who_counts_anew_knows_what_was_known():
 
 def test_levels_are_enumerated_as_long_as_they_are_few_enough():
     steps = list(enumerate_into(Funnel(BENCH), BENCH))
-    assert [level for _, level in steps] == sorted({level for _, level in steps})
-    funnel, level = steps[-1]
-    assert funnel.n_screened <= SEARCH.n_enumerated
-    records = funnel.memory.records
-    assert set(records.level.tolist()) <= set(range(1, level + 1))
-    assert np.all(records.size <= level)
+    assert [unit.kind for _, unit in steps] == sorted(unit.kind for _, unit in steps)
+    for kind, most in (("laws", 1), ("shapes", SHAPES)):
+        units = [unit for _, unit in steps if unit.kind == kind]
+        assert [unit.size for unit in units] == sorted({unit.size for unit in units})
+        assert units[-1].n <= most * SEARCH.n_enumerated
+    funnel, last = steps[-1]
     # An earlier step is as it was, and from it on the rest is the same.
-    middle, done = steps[1]
-    *_, (rest, last) = enumerate_into(middle, BENCH, done)
-    assert last == level and known(rest) == known(funnel)
-    assert middle.n_screened < funnel.n_screened
+    for middle, done in (steps[1], steps[-2]):
+        kinds = {unit.kind: unit.size for _, unit in steps[: steps.index((middle, done)) + 1]}
+        *_, (rest, end) = enumerate_into(middle, BENCH, kinds)
+        assert end == last and known(rest) == known(funnel)
+        assert middle.n_screened < funnel.n_screened
+
+
+def test_shapes_come_alone_times_a_parameter_and_in_a_straight_line():
+    funnel, _ = enumerated()
+    # Nodes: 6, and 8 and 10 with the parameters; of all laws those of up to 5 are enumerated.
+    texts = ["sqrt(H) + H*H*H", "c0*(sqrt(H) + H*H*H)", "c0 + c1*(sqrt(H) + H*H*H)"]
+    names = fold_genomes(genomes_of(*texts), BENCH.rules).key
+    assert funnel.memory.is_known(names).all()
 
 
 def test_nothing_is_enumerated_if_nothing_is_asked_for():

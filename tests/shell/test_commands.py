@@ -1,4 +1,6 @@
+import argparse
 import csv
+import dataclasses
 import json
 import os
 import pickle
@@ -25,7 +27,7 @@ from pmsr.search.evolution import _Run
 from pmsr.search.workers import Workers
 from pmsr.shell import commands
 from pmsr.shell.cli import main
-from pmsr.shell.run_folder import CHECKPOINT, DATA, LOG, SETTINGS, read_result
+from pmsr.shell.run_folder import CHECKPOINT, DATA, LOG, SETTINGS, read_result, read_run
 
 ROOT = Path(__file__).parents[2]
 SHELF = load_galileo("shelf")
@@ -579,3 +581,59 @@ def test_the_demo_finds_galileos_law_and_may_be_repeated(tmp_path, capsys):
         law, numbers = printed.out.split("\nD = c0*sqrt(H)\n")
         assert "\n    c0 = 47." in numbers and printed.err == ""
     assert FILES <= {path.name for path in (tmp_path / "pmsr-demo").iterdir()}
+
+
+def test_a_run_says_where_to_measure_next(run, capsys):
+    assert main(["suggest", str(run)]) == 0
+    printed = capsys.readouterr()
+    assert "information  disagreement  scatter" in printed.out and printed.err == ""
+    assert main(["suggest", str(run), "-n", "2", "--bounds", "H", "0", "2000", "--json"]) == 0
+    told = read_json(capsys.readouterr().out)
+    assert told["target"] == "D" and len(told["suggestions"]) == 2
+    assert all(0.0 <= one["H"] <= 2000.0 for one in told["suggestions"])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        (["T", "0", "1"], "bounds name 'T', which is not a variable. Variables: H"),
+        (["H", "9", "1"], "bounds of 'H' must be two rising numbers, got ('9', '1')"),
+    ],
+)
+def test_bounds_that_are_none_are_an_error_of_one_line(run, bounds, words, capsys):
+    assert main(["suggest", str(run), "--bounds", *bounds]) == 1
+    error = capsys.readouterr().err
+    assert words in error and error.count("\n") == 1
+
+
+def test_priors_over_laws_are_chosen_and_kept_by_a_run(data, tmp_path, capsys):
+    command = ["fit", data, "--target", "D", *TINY, "--generations", "2", "--out", "a"]
+    assert main([*command, "--law-prior", "uniform", "--interval", "H", "--json"]) == 0
+    told = read_json(capsys.readouterr().out)
+    assert all(one["log_prior"] == 0.0 for one in told["equations"])
+    settings = json.loads((tmp_path / "a" / SETTINGS).read_text())["parameters"]
+    assert settings["law_prior"] == "uniform" and settings["interval"] == ["H"]
+    assert main(["resume", "a", "--generations", "1", "--json"]) == 0
+    assert read_json(capsys.readouterr().out)["coverage"]["is_settled"] is True
+    # A run of an earlier version says nothing of it.
+    whole = json.loads((tmp_path / "a" / SETTINGS).read_text())
+    del whole["parameters"]["law_prior"], whole["parameters"]["interval"]
+    (tmp_path / "a" / SETTINGS).write_text(json.dumps(whole))
+    assert read_run(tmp_path / "a").parameters["law_prior"] == "uniform"
+    assert main(["fit", data, "--target", "D", "--interval", "t", "--out", "b"]) == 1
+    assert "interval names 't', which is not a column" in capsys.readouterr().err
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_search_that_had_not_settled_says_so_beside_every_probability(run, capsys):
+    result = read_result(run)
+    unsettled = dataclasses.replace(
+        result, coverage=dataclasses.replace(result.coverage, is_settled=False)
+    )
+    arguments = argparse.Namespace(json=False, quiet=False, no_report=True)
+    commands._tell(unsettled, run, arguments)
+    shown = capsys.readouterr().out
+    assert "(the search had not settled)" in shown and "prob. (not settled)" in shown
+    assert "Go on:   pmsr resume" in shown
+    commands._tell(result, run, arguments)
+    assert "settled" not in capsys.readouterr().out
