@@ -677,8 +677,8 @@ def test_a_loaded_equation_has_the_region_of_its_evidence(tmp_path):
 
 
 def test_a_search_says_what_it_has_seen_and_what_not(found):
-    counts = {"n_folded": 1000, "n_screened": 900, "n_sampled": 70}
-    seen = dataclasses.replace(found, **counts, n_enumerated=50, level=4)
+    counts = {"n_folded": 1000, "n_screened": 900, "n_sampled": 70, "n_shapes": 0}
+    seen = dataclasses.replace(found, **counts, n_enumerated=50, level=4, log_rest=-np.inf)
     notes = wrap(seen).search_notes
     assert notes[:2] == [
         "1,000 graphs were folded to laws, 900 laws screened, 70 of them weighed by sampling.",
