@@ -309,7 +309,8 @@ def _load(path: Path) -> str:
         if weighed:
             # Spellings of one equation share its probability.
             distinct = table.groupby([one.equation.key for one in result.equations])
-            assert abs(distinct["probability"].first().sum() - 1.0) < 1e-9
+            share = distinct["probability"].first().sum() + result.unweighed_share
+            assert abs(share - 1.0) < 1e-9
         assert len(result.pareto_front) <= len(result)
         assert all(isinstance(doubt, str) for doubt in result.warnings)
         assert result._repr_html_()

@@ -85,7 +85,8 @@ def _stop(seed: int, place: int, path: Path) -> str:
 def _describe(found: Evolution) -> Any:
     """Return all that must be the same, numbers to the last bit."""
     finalists = [(str(equation), evidence.log_q.hex()) for equation, evidence in found.finalists]
-    return finalists, found.population, repr(found.front), repr(_without_clocks(found.history))
+    front = json.dumps([vars(one) for one in found.front])
+    return finalists, found.population, front, json.dumps(_without_clocks(found.history))
 
 
 def _without_clocks(history: Any) -> list[dict[str, Any]]:
