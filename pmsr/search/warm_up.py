@@ -36,9 +36,7 @@ def warm_up() -> float:
     rng = np.random.default_rng(0)
     graphs = [equation_genome(law, bench.primitives, rng=rng) for law in laws]
     with install_recorder("numba:compile") as compiled:
-        Funnel(bench).judge(
-            [equation_genome(law, bench.primitives, rng=rng) for law in laws], bench
-        )
+        Funnel(bench).judge(graphs, bench)
         for law in laws:
             weigh(law.program, problem, QUICK, seed_for(law.key, 0))
     _warm.add(fingerprint)
