@@ -43,8 +43,6 @@ _SEARCH = (
     "fitness",
     "law_prior",
     "interval",
-    "evidence",
-    "n_islands",
 )
 _SETTINGS = ("gamma", "noise")
 
@@ -85,12 +83,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     interval
         Names of columns whose zero is arbitrary, such as a date or degrees Celsius: laws that
         depend on it are less probable.
-    evidence
-        ``"screened"``: laws are screened by a closed form, thousands a second, and contenders
-        weighed by Sequential Monte Carlo; ``"smc"``: every candidate is weighed, as in the paper.
-    n_islands
-        Number of populations, which evolve on their own and exchange their best after every
-        refresh; they are the work that several workers share. One of 120 is the paper's.
     guesses
         Equations to start from, as text with the names of the columns: ``["c0*sqrt(H)"]``.
     settings
@@ -98,8 +90,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         ``pmsr.settings.QUICK``; change it with ``dataclasses.replace(QUICK, sigma_max=3.0)``.
     search
         Further options of the search, a :class:`pmsr.Search`: ``max_evaluations``,
-        ``variable_exponents``, ``p_crossover``, ``p_mutation``, ``refresh``, ``n_enumerated``,
-        ``n_finalists``.
+        ``variable_exponents``, ``p_crossover``, ``p_mutation``, ``refresh``, ``n_finalists``;
+        ``n_islands`` populations, which several workers share; ``n_enumerated`` small laws that
+        are screened first; and ``evidence="smc"`` to weigh every candidate, as in the paper.
     checkpoint
         File to which the state of the search is written every few seconds, and from which a fit
         with the same data, parameters and seed goes on.
@@ -164,8 +157,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         noise: str = "gaussian",
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
-        evidence: str = "screened",
-        n_islands: int = 4,
         guesses: Sequence[str] = (),
         settings: Settings | None = None,
         search: Search | None = None,
@@ -187,8 +178,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.noise = noise
         self.law_prior = law_prior
         self.interval = interval
-        self.evidence = evidence
-        self.n_islands = n_islands
         self.guesses = guesses
         self.settings = settings
         self.search = search

@@ -185,7 +185,9 @@ def run_evolution(
     problem = replace(problem, data=leave_out_constant(whole))
     seeds = [guess_without_constant(seed, problem.data) for seed in seeds]
     seed = int(np.random.default_rng(random_seed).integers(2**63))
-    run = _Run(Bench(problem, search, settings, seed), seeds, n_jobs)
+    bench = Bench(problem, search, settings, seed)
+    _ = bench.primitives  # or an error that says which operators there are
+    run = _Run(bench, seeds, n_jobs)
     with run.workers.parallel:
         if checkpoint is not None and Path(checkpoint).exists():
             run.restore(load_state(checkpoint, run.bench))
