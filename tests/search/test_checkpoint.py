@@ -228,6 +228,7 @@ MEANT = {
     "levels": [[]],
     "elapsed": [1.5],
     "is_enumerated": [True],
+    "levels": [[]],
     "tally": [{}, {"a": 1}],
     "history": [[]],
     "ended": [None, "x"],
