@@ -38,6 +38,9 @@ MANY_ROWS = 500
 SHAPES = 2.5  # so many shapes are enumerated for each law that is
 N_EXPANDED = 5  # leaders that are expanded at a refresh
 REACH = 7.0  # nats behind the best within which a law is a contender
+# Best laws of an island that are contenders. Not as many as there will be finalists: a search may go
+# on with another number of these, and must go on as it would have.
+N_CONTENDERS = 40
 
 
 class Funnel:
@@ -223,7 +226,7 @@ class Funnel:
         known = dict(self.weighed)
         share = SHARE * min(1.0, MANY_ROWS / len(bench.problem.data.y))
         while self.n_sampled < share * self.n_screened:
-            front = self.leaders.laws[: bench.search.n_finalists]
+            front = self.leaders.laws[:N_CONTENDERS]
             law = next((one for one in front if not one.is_weighed), None)
             if law is None or law.score < front[0].score - REACH:
                 break

@@ -80,6 +80,18 @@ def test_a_contender_has_the_weight_that_it_has_alone():
     assert set(spelled.log_q[spelled.law == law.law]) == {law.log_q}
 
 
+def test_what_is_weighed_does_not_depend_on_how_many_finalists_there_will_be():
+    # With another number of these a search may go on from its checkpoint.
+    found = []
+    for n in (1, 40):
+        bench = replace(BENCH, search=replace(SEARCH, n_finalists=n))
+        funnel = Funnel(bench)
+        for seed in range(5):
+            funnel.judge(random_genomes(200, seed), bench)
+        found.append((known(funnel), funnel.weighed, funnel.n_sampled))
+    assert found[0] == found[1] and found[0][2] > 1
+
+
 def test_few_of_the_screened_are_sampled():
     funnel = Funnel(BENCH)
     for seed in range(5):
