@@ -70,6 +70,7 @@ _CHOSEN = (
     "random_state",
     "law_prior",
     "interval",
+    "units",
     "evidence",
     "n_islands",
 )
