@@ -15,7 +15,15 @@ from pmsr.equation.expression import Equation
 from pmsr.evidence.prediction import check_level
 from pmsr.evidence.problem import Problem
 from pmsr.files import BROKEN, as_list, as_seed, as_text
-from pmsr.laws.coincidences import interval_columns
+from pmsr.laws.coincidences import column_signs
+from pmsr.laws.units import (
+    AUTO,
+    Units,
+    describe_impossible,
+    is_possible,
+    read_units,
+    resolve_units,
+)
 from pmsr.limits import time_limit
 from pmsr.result.doubts import warn
 from pmsr.result.fitted import FittedEquation, Kind
@@ -43,6 +51,7 @@ _SEARCH = (
     "fitness",
     "law_prior",
     "interval",
+    "units",
 )
 _SETTINGS = ("gamma", "noise")
 
@@ -83,6 +92,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     interval
         Names of columns whose zero is arbitrary, such as a date or degrees Celsius: laws that
         depend on it are less probable.
+    units
+        that does not survive a change of a base unit is then not bred, and parameters have units.
     guesses
         Equations to start from, as text with the names of the columns: ``["c0*sqrt(H)"]``.
     settings
@@ -157,6 +168,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         noise: str = "gaussian",
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
+        units: Mapping[str, str] | str | None = None,
         guesses: Sequence[str] = (),
         settings: Settings | None = None,
         search: Search | None = None,
@@ -178,6 +190,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.noise = noise
         self.law_prior = law_prior
         self.interval = interval
+        self.units = units
         self.guesses = guesses
         self.settings = settings
         self.search = search
@@ -221,15 +234,15 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         return self._fit(data)
 
     def _fit(self, data: Data) -> "BayesianSymbolicRegressor":
-        search, settings = self._search(), self._settings()
+        search, settings = self._search(data), self._settings()
         problem = Problem.of(data, settings, search.max_parameters)
-        interval_columns(data.names, search.interval)
         if isinstance(self.guesses, str):
             raise ValueError(f"guesses must be a list of equations, got {self.guesses!r}.")
         seeds = [
             guess if isinstance(guess, Equation) else Equation(guess, data.names)
             for guess in self.guesses or ()
         ]
+        check_guesses(seeds, data, read_search_units(search, data))
         if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
             raise ValueError(f"callbacks must be a list of functions, got {self.callbacks!r}.")
         random_seed = self._random_seed()
@@ -283,8 +296,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             names=None if names is None else [str(name) for name in names],
         )
 
-    def _search(self) -> Search:
+    def _search(self, data: Data | None = None) -> Search:
+        """Return the options of the search; units that stand in names need the data."""
         chosen = {name: getattr(self, name) for name in _SEARCH}
+        names = () if data is None else (*data.names, data.target)
+        is_open = data is None and self.units == AUTO
+        chosen["units"] = None if is_open else resolve_units(self.units, names)
         if self.search is None:
             return Search(**chosen)
         if not isinstance(self.search, Search):
@@ -524,7 +541,8 @@ def load(path: str | Path) -> BayesianSymbolicRegressor:
         about = header.get("estimator") or {"parameters": {}, "named": True}
         estimator = BayesianSymbolicRegressor(**parameters_from_json(about["parameters"]))
         # What `fit` would refuse is refused now.
-        search = estimator._search()
+        search = estimator._search(result.data)
+        read_search_units(search, result.data)
         Problem.of(result.data, estimator._settings(), search.max_parameters)
         named = about["named"]
         for value, kinds in (
@@ -554,6 +572,7 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
         "search": None if search is None else record_search(search),
         "law_prior": record_prior(parameters["law_prior"]),
         "interval": list(map(str, parameters["interval"])),
+        "units": _record_units(parameters["units"]),
     }
     return {
         **{name: _plain(value) for name, value in parameters.items()},
@@ -585,6 +604,24 @@ def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
     if parameters.get("random_state") is not None:
         as_seed(parameters["random_state"])
     return parameters
+
+
+def _record_units(units: Mapping[str, str] | str | None) -> dict[str, str] | str | None:
+    return dict(units) if isinstance(units, Mapping) else units
+
+
+def read_search_units(search: Search, data: Data) -> Units:
+    """Return the units of the columns and of the target, or an error that says what is wrong."""
+    return read_units(search.units, data.names, data.target, interval=search.interval)
+
+
+def check_guesses(guesses: Sequence[Equation], data: Data, units: Units) -> None:
+    """Refuse a guess that contradicts the units that are known: a search would drop it."""
+    for guess in guesses if units.are_known else ():
+        signs = column_signs(data.select(guess.variables).X)
+        own = units.select(guess.variables)
+        if not is_possible(guess.program, own, signs=signs):
+            raise ValueError(f"The guess {describe_impossible(guess.text, own)}")
 
 
 def _plain(value: Any) -> Any:

@@ -90,8 +90,24 @@ def latex_with_numbers(equation: Equation, theta: NDArray[Any]) -> str:
         return str(sympy.latex(filled.xreplace(rounded), symbol_names=names))
 
 
-def latex_lines(left: str, equation: Equation, estimates: Mapping[str, str]) -> str:
+def latex_lines(
+    left: str,
+    equation: Equation,
+    estimates: Mapping[str, str],
+    units: Mapping[str, str] | None = None,
+) -> str:
     r"""LaTeX, in display style, of an equation and of its parameters' estimates below it.
+
+    Parameters
+    ----------
+    left
+        What the equation explains.
+    equation
+        The equation.
+    estimates
+        Numbers of the parameters, with their errors.
+    units
+        Their units, in LaTeX; nothing for what has none.
 
     Examples
     --------
@@ -99,8 +115,23 @@ def latex_lines(left: str, equation: Equation, estimates: Mapping[str, str]) -> 
     $\displaystyle \begin{aligned}D &= c_{0} H \\ c_{0} &= 1.2 \pm 0.1\end{aligned}$
     """
     lines = [f"{latex_name(left)} &= {equation.latex}"]
-    lines += [f"{latex_name(name)} &= {latex_number(text)}" for name, text in estimates.items()]
+    lines += [
+        latex_estimate(name, text, (units or {}).get(name, ""), "&=")
+        for name, text in estimates.items()
+    ]
     return r"$\displaystyle \begin{aligned}" + r" \\ ".join(lines) + r"\end{aligned}$"
+
+
+def latex_estimate(name: str, text: str, unit: str = "", sign: str = "=") -> str:
+    r"""LaTeX of a parameter, its number ± its error, and its unit, which is LaTeX already.
+
+    Examples
+    --------
+    >>> print(latex_estimate("c0", "1.2 ± 0.1", r"\mathrm{mm}"))
+    c_{0} = 1.2 \pm 0.1\,\mathrm{mm}
+    """
+    number = latex_number(text)
+    return f"{latex_name(name)} {sign} {number}" + (rf"\,{unit}" if unit else "")
 
 
 def identifiers(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:

@@ -6,10 +6,11 @@ cannot carry through such a change holds in one system of units only, and is no 
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
+from html import escape
 from itertools import combinations
 from typing import Any
 
@@ -31,6 +32,7 @@ from pmsr.laws.coincidences import (
 Floats = NDArray[np.float64]
 
 UNKNOWN = "?"  # a unit of its own, as far as one knows
+AUTO = "auto"  # what a user says who has written units into the names of columns
 _PURE = ("", "-", "1", "none")
 # At the end of a name; in round brackets there may be others: k (1/(m*s)).
 _IN_BRACKETS = re.compile(r"(.*\S)\s*(?:\[([^\[\]]*)\]|\(((?:[^()]|\([^()]*\))*)\))\s*")
@@ -83,6 +85,46 @@ class Units:
     def n_columns(self) -> int:
         """Number of columns of X."""
         return len(self.names) - 1
+
+    @property
+    def by_name(self) -> dict[str, str]:
+        """The units as they were written; ``"?"`` for one that is not known."""
+        return dict(zip(self.names, self.texts, strict=True))
+
+    @property
+    def interval_names(self) -> tuple[str, ...]:
+        """Names of the columns whose zero is arbitrary, beyond what their units say."""
+        return tuple(self.names[place] for place in self.interval)
+
+    @property
+    def of_target(self) -> str:
+        """The unit of the target as `parameter_units` writes it."""
+        text = self.texts[-1]
+        if text == UNKNOWN:
+            return f"[{self.names[-1]}]"
+        return "" if _is_pure(text) else text
+
+    def select(self, columns: Sequence[str]) -> "Units":
+        """Return the units of some columns, in their order, and of the target.
+
+        Examples
+        --------
+        >>> units = read_units({"t": "s", "H": "mm", "D": "cm"}, ["t", "H"], "D")
+        >>> units.select(["H"]).by_name
+        {'H': 'mm', 'D': 'cm'}
+        """
+        places = [*(self.names.index(name) for name in columns), self.n_columns]
+        exponents, zeros = self.exponents[:, places], self.zeros[:, places]
+        used = np.any(exponents != 0.0, axis=1)
+        return Units(
+            tuple(self.names[place] for place in places),
+            tuple(self.texts[place] for place in places),
+            tuple(base for base, is_used in zip(self.bases, used, strict=True) if is_used),
+            exponents[used],
+            self.log_factors[places],
+            zeros[np.any(zeros != 0.0, axis=1)],
+            tuple(new for new, old in enumerate(places[:-1]) if old in self.interval),
+        )
 
     @cached_property
     def changes(self) -> Floats:
@@ -146,7 +188,7 @@ def read_units(
         raise ValueError(f'units must map names to units, such as {{"t": "s"}}, got {units!r}.')
     for name in units:
         if name not in names:
-            raise ValueError(f"units names {name!r}, which is not in the data: {', '.join(names)}.")
+            raise ValueError(_not_in_data(name, names))
     missing = [name for name in names if name not in units]
     if missing:
         raise ValueError(
@@ -156,8 +198,8 @@ def read_units(
     log_factors: list[float] = []
     in_degrees: dict[str, list[int]] = {}
     for place, name in enumerate(names):
-        text = units[name]
-        if isinstance(text, str) and text.strip() == UNKNOWN:
+        text = _as_text(units[name], name)
+        if text.strip() == UNKNOWN:
             dimensions.append({f"unit of {name}": 1.0})
             log_factors.append(0.0)
             continue
@@ -205,12 +247,86 @@ def units_from_names(
         match = _IN_BRACKETS.fullmatch(name)
         found[name] = UNKNOWN if match is None else (match[2] if match[2] is not None else match[3])
     for name, text in (given or {}).items():
-        written = found.get(name, UNKNOWN)
+        written, text = found.get(name, UNKNOWN), _as_text(text, name)
         if _is_unit(written) and text != written and _parse(text, name) != _parse(written, name):
             raise ValueError(
                 f"{name!r} is in {written!r} by its name, but units says {text!r}. Correct one."
             )
     return {**found, **(given or {})}
+
+
+def resolve_units(
+    units: Mapping[str, str] | str | None, names: Sequence[str]
+) -> Mapping[str, str] | None:
+    """Return the units that a user means, by name; None if there are none.
+
+    Parameters
+    ----------
+    units
+        By name; or ``"auto"``, those that stand in the names.
+    names
+        Of columns and target.
+
+    Examples
+    --------
+    >>> resolve_units("auto", ["T [K]", "n"])
+    {'T [K]': 'K', 'n': '?'}
+    """
+    if not isinstance(units, str):
+        return units
+    if units != AUTO:
+        raise ValueError(
+            f'units must map names to units, such as {{"t": "s"}}, or be "auto", got {units!r}.'
+        )
+    return _with_any(units_from_names(names))
+
+
+def read_unit_words(words: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Return the units that a user has written in a shell, by name.
+
+    Parameters
+    ----------
+    words
+        Such as ``H=mm``; with ``auto`` among them, names that are left out say their units
+        themselves.
+    names
+        Of columns and target.
+
+    Examples
+    --------
+    >>> read_unit_words(["auto", "n=1"], ["T [K]", "n"])
+    {'T [K]': 'K', 'n': '1'}
+    """
+    given: dict[str, str] = {}
+    for word in words:
+        # A name may hold the sign, a unit does not.
+        name, sign, text = word.rpartition("=")
+        if word == AUTO:
+            continue
+        if not sign:
+            raise ValueError(f"A unit is written COLUMN=UNIT, such as t=s, got {word!r}.")
+        if given.setdefault(name, text) != text:
+            raise ValueError(f"{name!r} has two units, {given[name]!r} and {text!r}. Leave one.")
+    if AUTO not in words:
+        return given
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise ValueError(_not_in_data(unknown[0], names))
+    return _with_any(units_from_names(names, given))
+
+
+def _with_any(units: dict[str, str]) -> dict[str, str]:
+    """Refuse units none of which is known: who asks for them expects some."""
+    if all(text == UNKNOWN for text in units.values()):
+        raise ValueError(
+            f"No unit stands in the names {', '.join(units)}. Write it in brackets behind a name, "
+            "such as 'T [K]', or give units by name."
+        )
+    return units
+
+
+def _not_in_data(name: object, names: Sequence[str]) -> str:
+    return f"units names {name!r}, which is not in the data: {', '.join(names)}."
 
 
 def _is_unit(text: str) -> bool:
@@ -219,6 +335,16 @@ def _is_unit(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _as_text(text: object, name: str) -> str:
+    if not isinstance(text, str):
+        raise ValueError(f"The unit of {name!r} must be a text such as 'mm', got {text!r}.")
+    return text
+
+
+def _is_pure(text: str) -> bool:
+    return text.strip().lower() in _PURE
 
 
 @cache
@@ -233,11 +359,9 @@ def _registry() -> Any:
 @cache
 def _parse(text: str, name: str) -> Any:
     """Return the pint unit of a text; the name is for the error."""
-    if not isinstance(text, str):
-        raise ValueError(f"The unit of {name!r} must be a text such as 'mm', got {text!r}.")
     registry = _registry()
     plain = text.strip()
-    if plain.lower() in _PURE:
+    if _is_pure(plain):
         return registry.Unit("dimensionless")
     try:
         unit = registry.parse_units(plain)
@@ -270,10 +394,29 @@ def is_possible(
     return found.broken == 0
 
 
+def describe_impossible(text: str, units: Units) -> str:
+    """Say that a law cannot hold in the units that are known, and what to do about it.
+
+    Examples
+    --------
+    >>> units = read_units({"t": "s", "x": "m"}, ["t"], "x")
+    >>> print(describe_impossible("c0 + t", units)[:63])
+    'c0 + t' does not survive a change of units (t in s, x in m): a
+    """
+    known = ", ".join(f"{name} in {unit}" for name, unit in units.by_name.items())
+    return (
+        f"{text!r} does not survive a change of units ({known}): a number in it would have to "
+        "change, so that it is impossible as a law. Put a parameter in its place, or correct the "
+        "units."
+    )
+
+
 def parameter_units(
-    program: Program, units: Units, *, signs: Signs | None = None
+    program: Program, units: Units, *, signs: Signs | None = None, rows: Rows | None = None
 ) -> tuple[str | None, ...]:
     r"""Deduce the units of a law's parameters.
+
+    Parameters are those of `is_possible`, which the law must be.
 
     Returns
     -------
@@ -290,7 +433,7 @@ def parameter_units(
     unit if :math:`\delta\theta_k/\theta_k` is the same number at all parameters and points.
     """
     coincidences = count_coincidences(
-        program, units.n_columns, generators=units.generators, signs=signs
+        program, units.n_columns, generators=units.generators, signs=signs, rows=rows
     )
     if coincidences.broken:
         raise ValueError("The law does not survive a change of units: its parameters have none.")
@@ -419,18 +562,62 @@ def unit_latex(text: str) -> str:
     >>> print(unit_latex("mm**(1/2)/s"), unit_latex("µM/s"), unit_latex("degC"))
     \mathrm{mm}^{1/2}/\mathrm{s} \mathrm{\mu M}/\mathrm{s} \mathrm{{}^{\circ}C}
     """
+    return _typeset(text, latex_upright, "^{{{}}}", r"\,")
+
+
+def unit_html(text: str) -> str:
+    """Write a unit in HTML.
+
+    Examples
+    --------
+    >>> unit_html("mm**(1/2)/s"), unit_html("kg*degC^-2")
+    ('mm<sup>1/2</sup>/s', 'kg·°C<sup>−2</sup>')
+    """
+    return _typeset(text, escape, "<sup>{}</sup>", "·").replace("<sup>-", "<sup>−")
+
+
+def unit_label(text: str) -> str:
+    r"""Write a unit for Matplotlib, whose formulas know less than LaTeX's.
+
+    Examples
+    --------
+    >>> print(unit_label("mm**(1/2)/s"), unit_label("$/kg"))
+    mm$^{1/2}$/s \$/kg
+    """
+    return _typeset(text, lambda word: word.replace("$", r"\$"), "$^{{{}}}$", "·")
+
+
+def _typeset(text: str, word: Callable[[str], str], power: str, times: str) -> str:
+    """Put a unit together from its written parts."""
     found = []
     for token in _TOKEN.finditer(text.strip()):
         if token["own"] is not None:
-            found.append(f"[{latex_upright(token['own'])}]")
+            found.append(f"[{word(token['own'])}]")
         elif token["power"]:
-            found.append(f"^{{{token['inner'] or token['plain']}}}")
+            found.append(power.format(token["inner"] or token["plain"]))
         elif token["times"]:
-            found.append(r"\,")
+            found.append(times)
         elif token["sign"]:
             found.append(token["sign"])
         elif token["word"].isdigit():
             found.append(token["word"])
         else:
-            found.append(latex_upright(_DEGREES.get(token["word"], token["word"])))
+            found.append(word(_DEGREES.get(token["word"], token["word"])))
     return "".join(found)
+
+
+def unit_beside(name: str, units: Mapping[str, str]) -> str:
+    """Return the unit to be written beside a name: nothing if it holds it, or has none.
+
+    Examples
+    --------
+    >>> units = {"H": "mm", "T [K]": "kelvin", "mass (m)": "kg", "n": "1", "w": "?"}
+    >>> [unit_beside(name, units) for name in units]
+    ['mm', '', 'kg', '', '']
+    """
+    text = units.get(name, UNKNOWN)
+    if text == UNKNOWN or _is_pure(text):
+        return ""
+    written = units_from_names([name])[name]
+    is_held = _is_unit(written) and _parse(written, name) == _parse(text, name)
+    return "" if is_held else text

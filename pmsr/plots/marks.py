@@ -1,12 +1,15 @@
 """What the drawings have in common: colours, marks, finish, and the figure as text."""
 
 import io
+from collections.abc import Mapping
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from pmsr.laws.units import unit_beside, unit_label
 
 # Blues whose lightness differs enough for grayscale and for every kind of colour vision, and an
 # orange that stands out from them for whoever sees colours; its marks have a shape of their own.
@@ -48,6 +51,28 @@ def plain(text: str) -> str:
     price [\$] of \$x
     """
     return str(text).replace("$", r"\$")
+
+
+def axis_label(name: str, units: Mapping[str, str] | None = None) -> str:
+    """Return the label of a column's axis, with its unit if the name does not hold it.
+
+    Examples
+    --------
+    >>> axis_label("H", {"H": "mm"}), axis_label("T [K]", {"T [K]": "K"}), axis_label("n")
+    ('H [mm]', 'T [K]', 'n')
+    """
+    return with_unit(plain(name), unit_beside(name, units or {}))
+
+
+def with_unit(label: str, unit: str) -> str:
+    """Return a label with a unit behind it, if there is one.
+
+    Examples
+    --------
+    >>> with_unit("c0", "mm**(1/2)"), with_unit("c1", "")
+    ('c0 [mm$^{1/2}$]', 'c1')
+    """
+    return f"{label} [{unit_label(unit)}]" if unit else label
 
 
 def to_svg(figure: Figure) -> str:

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from pmsr.equation.graph import label_of
-from pmsr.plots.marks import CREDIBLE, LINE, WINNER, finish
+from pmsr.plots.marks import CREDIBLE, LINE, WINNER, finish, with_unit
 
 IS_NEW = int(version("arviz").split(".")[0]) >= 1
 MAX_PAIRS = 6  # parameters whose pairs fit into a picture
@@ -28,6 +28,7 @@ def plot_posterior(
     reference: Mapping[str, float] | None = None,
     reference_label: str = "reference",
     level: float = 0.95,
+    units: Mapping[str, str] | None = None,
 ) -> NDArray[np.object_]:
     r"""Draw the posterior density of every parameter and of the noise.
 
@@ -40,6 +41,9 @@ def plot_posterior(
         legend calls them.
     level
         Probability of the credible intervals, which leave out the same probability on either side.
+    units
+        Units of the parameters and of sigma by name, for the axes, such as
+        ``FittedEquation.parameter_units``.
 
     Returns
     -------
@@ -72,7 +76,8 @@ def plot_posterior(
         ax.plot(draws.mean(), low, "o", color=LINE, markersize=5, label="posterior mean")
         if name in reference:
             ax.axvline(reference[name], color=WINNER, linestyle="--", label=reference_label)
-        ax.set(xlabel=label_of(name), ylim=(2.2 * low, 1.08 * top), xlim=limits[name])
+        label = with_unit(label_of(name), (units or {}).get(name, ""))
+        ax.set(xlabel=label, ylim=(2.2 * low, 1.08 * top), xlim=limits[name])
         _tidy(ax)
         ax.spines["left"].set_visible(False)
         ax.set_yticks([])
@@ -93,6 +98,7 @@ def plot_pairs(
     *,
     names: Sequence[str] | None = None,
     reference: Mapping[str, float] | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> NDArray[np.object_]:
     """Draw the draws of every two parameters against each other.
 
@@ -104,6 +110,9 @@ def plot_pairs(
         Parameters to draw, "sigma" among them; by default the first six that are not held.
     reference
         Values to mark, by the parameter's name, such as those of least squares.
+    units
+        Units of the parameters and of sigma by name, for the axes, such as
+        ``FittedEquation.parameter_units``.
 
     Returns
     -------
@@ -147,8 +156,9 @@ def plot_pairs(
         if row != column:
             ax.set_ylim(limits[y])
         is_last, is_first = row == len(names) - 1, column == 0 and row > 0
-        ax.set_xlabel(label_of(x) if is_last else "")
-        ax.set_ylabel(label_of(y) if is_first else "")
+        labels = [with_unit(label_of(name), (units or {}).get(name, "")) for name in (x, y)]
+        ax.set_xlabel(labels[0] if is_last else "")
+        ax.set_ylabel(labels[1] if is_first else "")
         ax.tick_params(labelbottom=is_last, labelleft=is_first)
         ax.xaxis.get_offset_text().set_visible(is_last)
         ax.yaxis.get_offset_text().set_visible(is_first)

@@ -1,6 +1,6 @@
 """An equation against its data: the fit, predictions against observations, residuals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import matplotlib.pyplot as plt
@@ -19,6 +19,7 @@ from pmsr.plots.marks import (
     MANY,
     PREDICTION,
     WINNER,
+    axis_label,
     finish,
     new_axes,
     plain,
@@ -33,6 +34,7 @@ def plot_fit(
     y: Any,
     *,
     level: float = 0.95,
+    units: Mapping[str, str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw an equation of one variable through its data, with its two intervals.
@@ -47,6 +49,9 @@ def plot_fit(
         The data.
     level
         Probability of the intervals, that of the prediction. It goes into the legend.
+    units
+        Units of columns by name, such as ``{"H": "mm"}``, for the axes; a name that holds its unit
+        already, such as ``T [K]``, stays as it is.
     ax
         Where to draw; by default a new figure.
 
@@ -77,7 +82,7 @@ def plot_fit(
         )
     x = check_X(X_grid, data.names)[:, 0]
     _check_prediction(prediction, len(x), level, "X_grid")
-    return draw_fit(x, prediction, data, level=level, ax=ax)
+    return draw_fit(x, prediction, data, level=level, units=units, ax=ax)
 
 
 def draw_fit(
@@ -86,6 +91,7 @@ def draw_fit(
     data: Data,
     *,
     level: float = 0.95,
+    units: Mapping[str, str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw what `plot_fit` draws, of values and data that are checked."""
@@ -121,7 +127,7 @@ def draw_fit(
     ax.plot(
         data.X[:, 0], data.y, **DATA, label="data", rasterized=len(data.y) > MANY, clip_on=False
     )
-    ax.set(xlabel=plain(data.names[0]), ylabel=plain(data.target))
+    ax.set(xlabel=axis_label(data.names[0], units), ylabel=axis_label(data.target, units))
     ax.margins(x=0.0)
     width = np.ptp(data.y)
     bottom, top = ax.get_ylim()
@@ -131,7 +137,12 @@ def draw_fit(
 
 
 def plot_parity(
-    y: ArrayLike, prediction: pd.DataFrame, *, level: float = 0.95, ax: Axes | None = None
+    y: ArrayLike,
+    prediction: pd.DataFrame,
+    *,
+    level: float = 0.95,
+    units: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw predictions against observations, for equations of any number of variables.
 
@@ -143,6 +154,9 @@ def plot_parity(
         What :func:`pmsr.predict` returned for the rows of X that belong to them.
     level
         Probability of the intervals, that of the prediction.
+    units
+        Units of columns by name, such as ``{"H": "mm"}``, for the axes; a name that holds its unit
+        already, such as ``T [K]``, stays as it is.
     ax
         Where to draw; by default a new figure.
 
@@ -177,7 +191,7 @@ def plot_parity(
     ax.plot(observed, best, **DATA, label="best fit (MAP)", rasterized=len(observed) > MANY)
     ends = [np.nanmin([observed, best]), np.nanmax([observed, best])]
     ax.plot(ends, ends, color=LINE, linewidth=1.2, linestyle="--", label="predicted = observed")
-    name = plain(getattr(y, "name", None) or "target")
+    name = axis_label(getattr(y, "name", None) or "target", units)
     ax.set(xlabel=f"{name}, observed", ylabel=f"{name}, predicted")
     finish(ax, legend=True)
     return ax
@@ -188,6 +202,7 @@ def plot_residuals(
     predicted: ArrayLike,
     *,
     against: Literal["prediction", "order"] = "prediction",
+    units: Mapping[str, str] | None = None,
     ax: Sequence[Axes] | None = None,
 ) -> NDArray[np.object_]:
     """Draw what an equation leaves unexplained, and whether it looks like normal noise.
@@ -198,6 +213,9 @@ def plot_residuals(
         Observations and the best fit at the same rows, shape (N,).
     against
         What the first panel shows the residuals against: the prediction, or the order of the rows.
+    units
+        Units of columns by name, such as ``{"H": "mm"}``, for the axes; a name that holds its unit
+        already, such as ``T [K]``, stays as it is.
     ax
         Two Axes; by default a new figure.
 
@@ -226,7 +244,7 @@ def plot_residuals(
     left.axhline(0.0, color=LINE, linewidth=1.2)
     place = fitted if against == "prediction" else np.arange(1, len(fitted) + 1)
     left.plot(place, residuals, **DATA, rasterized=many)
-    name = plain(getattr(y, "name", None) or "target")
+    name = axis_label(getattr(y, "name", None) or "target", units)
     left.set(
         xlabel=f"{name}, predicted" if against == "prediction" else "row",
         ylabel=f"residual of {name}",
@@ -273,6 +291,7 @@ def plot_suggestion(
     places: ArrayLike,
     data: Data,
     *,
+    units: Mapping[str, str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw what rival laws predict, and where a measurement would tell most about them.
@@ -286,6 +305,9 @@ def plot_suggestion(
         Values of the variable at which to measure, or the numbers of the places.
     data
         The measurements, with one variable; with none or several they are not drawn.
+    units
+        Units of columns by name, such as ``{"H": "mm"}``, for the axes; a name that holds its unit
+        already, such as ``T [K]``, stays as it is.
     ax
         Where to draw; by default a new figure.
 
@@ -320,7 +342,7 @@ def plot_suggestion(
         for number, place in enumerate(np.atleast_1d(np.asarray(places, dtype=np.float64))):
             label = "measure here" if number == 0 else "_more"
             ax.axvline(place, color=WINNER, linewidth=1.4, linestyle=(0, (4, 2)), label=label)
-        ax.set_xlabel(plain(data.names[0]))
+        ax.set_xlabel(axis_label(data.names[0], units))
         y_all = np.concatenate([data.y, curves.to_numpy(dtype=np.float64).ravel()])
         low, high = data.y.min(), data.y.max()
         room = high - low
@@ -330,7 +352,7 @@ def plot_suggestion(
         ax.set_xticks(x, [f"{int(number)}" for number in x])
         ax.set_xlim(x.min() - 0.5, x.max() + 0.5)
         ax.set_xlabel("suggested measurement")
-    ax.set_ylabel(plain(data.target))
+    ax.set_ylabel(axis_label(data.target, units))
     finish(ax)
     ax.legend(edgecolor="none", framealpha=0.85, fontsize="small")
     return ax

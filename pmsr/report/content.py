@@ -66,6 +66,9 @@ class ReportContent:
     suggestions, rivals
         What ``Result.suggest`` returned, and predictions as :func:`pmsr.plots.plot_suggestion`
         takes them; None leaves them out.
+    units, parameter_units
+        Units of the columns and of the target by name, and of the winner's parameters and sigma;
+        empty if none is known.
     n_candidates, n_failed
         Distinct equations that the search has met, and how many could not be weighed; None if
         unknown.
@@ -103,6 +106,8 @@ class ReportContent:
     n_credible: int | None = None
     suggestions: pd.DataFrame | None = None
     rivals: pd.DataFrame | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    parameter_units: Mapping[str, str] = field(default_factory=dict)
     n_candidates: int | None = None
     n_failed: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -215,6 +220,8 @@ def gather_content(
         n_credible=len(result.credible_set(level)) if is_weighed else None,
         suggestions=suggestions,
         rivals=rivals,
+        units=_known_units(result),
+        parameter_units=result.best.parameter_units,
         n_candidates=None if result.search is None else result.n_candidates,
         n_failed=result.n_failed,
         settings=_describe_settings(result),
@@ -263,6 +270,8 @@ def _describe_settings(result: Result) -> dict[str, object]:
             "fitness": search.fitness,
             "prior over laws": _name_prior(result.law_prior),
             "columns of arbitrary zero": ", ".join(search.interval) or "none",
+            "units": ", ".join(f"{n}: {unit}" for n, unit in _known_units(result).items())
+            or "not known",
             "ended by": result.stopped,
         }
     gamma = result.best.evidence.gamma
@@ -273,6 +282,10 @@ def _describe_settings(result: Result) -> dict[str, object]:
             "prior of σ": f"{result.settings.sigma_prior}, {low:.3g} to {high:.3g}",
         }
     return found | {"seed": result.random_seed}
+
+
+def _known_units(result: Result) -> Mapping[str, str]:
+    return result.units.by_name if result.units is not None and result.units.are_known else {}
 
 
 def _name_prior(law_prior: LawPriorOption) -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,13 +14,13 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from pmsr import __version__
-from pmsr.data import Data
 from pmsr.equation.expression import Equation
 from pmsr.equation.grammar import without_quotes
 from pmsr.equation.mathml import name_to_mathml, to_mathml
-from pmsr.equation.notation import percent, plus_minus, typeset
+from pmsr.equation.notation import latex_estimate, percent, plus_minus, typeset
 from pmsr.evidence.diagnostics import normality, summarise_parameters
 from pmsr.files import write_file
+from pmsr.laws.units import unit_html, unit_latex
 from pmsr.plots import (
     plot_front,
     plot_graph,
@@ -108,9 +109,9 @@ def render_report(content: ReportContent) -> str:
         content=content,
         has_evidence=_has_evidence(content.table),
         prior=_describe_prior(content.table),
-        data_rows=_data_rows(content.data),
+        data_rows=_data_rows(content),
         winner=_describe_winner(content),
-        parameters=_parameter_rows(parameters),
+        parameters=_parameter_rows(parameters, content.parameter_units),
         doubts=_doubts(content, parameters),
         rows=_equation_rows(content),
         n_rows=N_ROWS,
@@ -131,7 +132,7 @@ def _has_evidence(table: pd.DataFrame) -> bool:
 
 def _describe_prior(table: pd.DataFrame) -> str:
     """Say what was thought of the equations before the data were seen."""
-    if (table["log_prior"] == 0.0).all():
+    if table["log_prior"].isin([0.0, -math.inf]).all():
         return "here it is 0, all equations were equally probable beforehand."
     return "the shorter a law, and the less it depends on units, the more probable beforehand."
 
@@ -142,11 +143,19 @@ def _residuals(content: ReportContent) -> Floats | None:
     return content.data.y - content.prediction["map"].to_numpy(dtype=np.float64)
 
 
-def _data_rows(data: Data) -> list[tuple[str, str, str, str]]:
-    """Name, role, least and largest value of every column."""
+def _data_rows(content: ReportContent) -> list[tuple[str, str, str, str, str]]:
+    """Name, role, unit, least and largest value of every column."""
+    data = content.data
     columns = [(data.target, "target", data.y)]
     columns += [(name, "variable", data.X[:, k]) for k, name in enumerate(data.names)]
-    return [(name, role, short(v.min()), short(v.max())) for name, role, v in columns]
+    return [
+        (name, role, _unit(content.units.get(name, "")), short(v.min()), short(v.max()))
+        for name, role, v in columns
+    ]
+
+
+def _unit(text: str) -> Markup:
+    return Markup(unit_html(text))
 
 
 def _describe_winner(content: ReportContent) -> dict[str, Any] | None:
@@ -192,16 +201,22 @@ def _own_name(name: str, equation: Equation) -> str:
     return "" if without_quotes(name) in (without_quotes(equation.text), str(equation)) else name
 
 
-def _parameter_rows(parameters: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+def _parameter_rows(
+    parameters: pd.DataFrame | None, units: Mapping[str, str]
+) -> list[dict[str, Any]] | None:
     if parameters is None:
         return None
     rows = []
     for name, row in parameters.to_dict("index").items():
+        unit = units.get(str(name), "")
+        estimate = plus_minus(row["mean"], row["sd"])
         rows.append(
             {
                 "math": Markup(f"<math>{name_to_mathml(str(name))}</math>"),
                 "name": str(name),
-                "estimate": "held" if row["held"] else typeset(plus_minus(row["mean"], row["sd"])),
+                "unit": _unit(unit),
+                "latex": latex_estimate(str(name), estimate, unit_latex(unit)),
+                "estimate": "held" if row["held"] else typeset(estimate),
                 "low": short(row["low"]),
                 "high": short(row["high"]),
                 "map": short(row["map"]),
@@ -375,7 +390,7 @@ def _draw(content: ReportContent, parameters: pd.DataFrame | None) -> dict[str, 
         is_line = len(names) == 1
         places = content.suggestions[names[0]] if is_line else content.rivals.index
         pictures["suggest"] = _picture(
-            plot_suggestion(content.rivals, np.asarray(places), content.data),
+            plot_suggestion(content.rivals, np.asarray(places), content.data, units=content.units),
             "Predictions of the leading families, and where to measure next",
             "What the leading families predict, each by its best law"
             + ("; dashed lines are where a measurement tells most." if is_line else "."),
@@ -400,7 +415,9 @@ def _draw_fit(content: ReportContent) -> dict[str, Picture]:
     grid, drawn = content.grid, content.grid_prediction
     if content.variable is not None and grid is not None and drawn is not None:
         pictures["fit"] = _picture(
-            draw_fit(grid, drawn, data.select([content.variable]), level=level),
+            draw_fit(
+                grid, drawn, data.select([content.variable]), level=level, units=content.units
+            ),
             f"{data.target} against {content.variable}: data, best fit and intervals",
             f"Data and best fit. {bands}",
         )
@@ -408,13 +425,13 @@ def _draw_fit(content: ReportContent) -> dict[str, Picture]:
         return pictures
     if "fit" not in pictures:
         pictures["fit"] = _picture(
-            plot_parity(y, content.prediction, level=level),
+            plot_parity(y, content.prediction, level=level, units=content.units),
             f"Predicted against observed {data.target}, with prediction intervals",
             f"Predictions against observations. Bars hold {100 * level:g} % of the probability of "
             "a new observation.",
         )
     pictures["residuals"] = _picture(
-        plot_residuals(y, content.prediction["map"])[0],
+        plot_residuals(y, content.prediction["map"], units=content.units)[0],
         "Residuals against predictions, and their quantiles against normal ones",
         "What the law leaves unexplained. Left: no trend should be seen. Right: normal noise "
         "follows the line.",
@@ -436,13 +453,16 @@ def _draw_winner(content: ReportContent, parameters: pd.DataFrame | None) -> dic
                 reference=reference,
                 reference_label="least squares",
                 level=content.level,
+                units=content.parameter_units,
             )[0],
             "Posterior densities of the parameters and of the noise",
             "Posterior of each parameter and of the noise σ.",
         )
         if (~parameters["held"].astype(bool)).sum() > 2:
             pictures["pairs"] = _picture(
-                plot_pairs(content.posterior, reference=reference)[0, 0],
+                plot_pairs(content.posterior, reference=reference, units=content.parameter_units)[
+                    0, 0
+                ],
                 "Posterior draws of every two parameters",
                 f"Draws of every two parameters: a narrow diagonal is a correlation.{dashed}",
             )

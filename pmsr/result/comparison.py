@@ -19,6 +19,7 @@ from pmsr.evidence.problem import Problem
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import rank
 from pmsr.laws.prior import LawPriorOption
+from pmsr.laws.units import read_units, resolve_units
 from pmsr.result.fitted import FittedEquation
 from pmsr.result.result import Result, choose_winner, library_versions
 from pmsr.result.scoring import find_log_prior
@@ -36,6 +37,8 @@ def compare(
     *,
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
+    units: Mapping[str, str] | str | None = None,
+    interval: Sequence[str] = (),
     random_seed: RandomSeed = None,
     callback: Callable[[str], None] | None = None,
     verbose: bool = True,
@@ -44,7 +47,7 @@ def compare(
 
     Parameters
     ----------
-    equations, X, y, settings, law_prior, random_seed, callback
+    equations, X, y, settings, law_prior, units, interval, random_seed, callback
         As in `weigh_equations`, which returns posteriors and predictions too.
     verbose
         Whether to show progress in a terminal or notebook, if it takes longer than a moment.
@@ -53,7 +56,8 @@ def compare(
     -------
     DataFrame
         As :attr:`pmsr.result.result.Result.table`, best first, and in the column ``estimates`` the
-        posterior mean of each parameter and of sigma, with its 95 % credible interval.
+        posterior mean of each parameter and of sigma, with its 95 % credible interval and, where
+        units are known, its unit.
 
     Examples
     --------
@@ -77,6 +81,8 @@ def compare(
             y,
             settings=settings,
             law_prior=law_prior,
+            units=units,
+            interval=interval,
             random_seed=random_seed,
             callback=weighed,
         )
@@ -93,9 +99,12 @@ def _write_estimates(fitted: FittedEquation) -> str:
     """Write each parameter's mean and credible interval."""
     if fitted.evidence.failure is not None:
         return ""
+    units = fitted.parameter_units
     rows = fitted.estimates().itertuples()
     return ", ".join(
-        f"{row.Index} = {row.mean:.4g} ({row.low:.4g} to {row.high:.4g})" for row in rows
+        f"{row.Index} = {row.mean:.4g} ({row.low:.4g} to {row.high:.4g}) "
+        f"{units.get(str(row.Index), '')}".rstrip()
+        for row in rows
     )
 
 
@@ -140,6 +149,8 @@ def weigh_equations(
     *,
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
+    units: Mapping[str, str] | str | None = None,
+    interval: Sequence[str] = (),
     random_seed: RandomSeed = None,
     callback: Callable[[str], None] | None = None,
 ) -> Result:
@@ -159,6 +170,12 @@ def weigh_equations(
     law_prior
         How probable equations are beforehand, as in :class:`pmsr.Search`. What you have written
         down is equally probable, unless you say otherwise.
+    units
+        Units of all columns and of the target by name, such as ``{"H": "mm", "D": "mm"}``, or
+        ``"auto"``, those in their names, such as ``T [K]``: parameters then have units, and an
+        equation that does not survive a change of a base unit is impossible.
+    interval
+        Names of columns whose zero is arbitrary, such as a date.
     random_seed
         Seed or generator. An equation's evidence depends on the seed and on the equation, not on
         the others in the list.
@@ -184,6 +201,12 @@ def weigh_equations(
     named = _read_equations(equations, data)
     largest = max(len(equation.parameters) for equation in named.values())
     problem = Problem.of(data, settings, largest)
+    known = read_units(
+        resolve_units(units, (*data.names, data.target)),
+        data.names,
+        data.target,
+        interval=interval,
+    )
     if not isinstance(random_seed, Integral):
         # One seed for all: equations are weighed alike, in whatever order they come.
         random_seed = int(np.random.default_rng(random_seed).integers(2**63))
@@ -204,8 +227,15 @@ def weigh_equations(
             # Another spelling: its parameters are others, and so is its best fit.
             fit = fit_rmse(equation.program, selected, settings, seed)
             own = Weighed(replace(own.evidence, theta=fit.theta, n_parameters=fit.n_parameters))
-        log_prior = find_log_prior(equation, selected.data, law_prior, evidence=own.evidence)
-        found.append(FittedEquation(equation, own, selected, settings, int(random_seed), log_prior))
+        own_units = known.select(equation.variables)
+        log_prior = find_log_prior(
+            equation, selected.data, law_prior, units=own_units, evidence=own.evidence
+        )
+        found.append(
+            FittedEquation(
+                equation, own, selected, settings, int(random_seed), log_prior, own_units
+            )
+        )
         if callback is not None:
             callback(name)
     order = rank([one.score for one in found], [one.equation.complexity for one in found])
@@ -221,6 +251,7 @@ def weigh_equations(
         n_candidates=len(laws),
         versions=library_versions(),
         law_prior=law_prior,
+        units=known,
     )
 
 

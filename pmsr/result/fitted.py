@@ -22,6 +22,13 @@ from pmsr.evidence.prediction import Component, check_level, describe_undefined,
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.proposal import Target
 from pmsr.laws.coincidences import column_signs, describe_coincidences
+from pmsr.laws.units import (
+    Units,
+    describe_impossible,
+    is_possible,
+    parameter_units,
+    unit_latex,
+)
 from pmsr.magnitude import mean_and_deviation
 from pmsr.result.doubts import (
     doubt_beyond,
@@ -67,8 +74,9 @@ class FittedEquation:
         Seed of the posterior.
     log_prior
         Log of its prior probability, but for a constant.
-    interval
-        Columns whose zero is arbitrary.
+    units
+        Units of its variables and of the target, with the columns whose zero is arbitrary; None if
+        nothing is known of them.
 
     Examples
     --------
@@ -87,7 +95,7 @@ class FittedEquation:
     settings: Settings
     random_seed: int
     log_prior: float = 0.0
-    interval: tuple[str, ...] = ()
+    units: Units | None = None
 
     @property
     def evidence(self) -> Evidence:
@@ -181,6 +189,8 @@ class FittedEquation:
             One row for each parameter and for ``sigma``: ``best_fit`` (for sigma the root mean
             squared error), posterior ``mean`` and ``sd``, ``low`` and ``high`` of the credible
             interval. A parameter that the data do not determine is held, with an ``sd`` of zero.
+            Where units are known, ``unit`` has those of `parameter_units`, an empty text for what
+            has none.
         """
         level = check_level(level)
         names, values = list(self.equation.parameters), self.draws.flat_theta
@@ -200,8 +210,44 @@ class FittedEquation:
             },
             index=pd.Index(names, name="parameter"),
         )
+        if self.units is not None and self.units.are_known:
+            known = self.parameter_units
+            table["unit"] = [known[name] for name in names]
         table.attrs["level"] = level
         return table
+
+    @cached_property
+    def is_possible(self) -> bool:
+        """Whether the law survives every change of the units that are known."""
+        if self.units is None or not self.units.are_known:
+            return True
+        return is_possible(self.equation.program, self.units, **self._looks())
+
+    # Any: keywords of functions of `pmsr.laws`.
+    def _looks(self) -> dict[str, Any]:
+        """Return where it is seen whether the law depends on units."""
+        return {
+            "signs": column_signs(self.data.X),
+            "rows": known_rows(self.data, self.evidence),
+        }
+
+    @cached_property
+    def parameter_units(self) -> dict[str, str]:
+        """Units of the parameters, as the law is spelled, and of ``sigma``; none if none is known.
+
+        An empty text for a pure number, and where there is no unit: c0 in ``c0*x**c1`` has one that
+        depends on the value of c1, c0 in ``c0 + c1*log(x)`` changes by an amount.
+        """
+        if self.units is None or not self.units.are_known:
+            return {}
+        names: tuple[str, ...] = self.equation.parameters
+        found: tuple[str | None, ...] = (None,) * len(names)
+        if self.is_possible:
+            found = parameter_units(self.equation.program, self.units, **self._looks())
+        units = {name: unit or "" for name, unit in zip(names, found, strict=True)}
+        # Sigma of residuals that are weighed is not in the unit of the target.
+        sigma = self.units.of_target if self.problem.weights is None else ""
+        return {**units, "sigma": sigma}
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict new observations.
@@ -269,6 +315,8 @@ class FittedEquation:
     def warnings(self) -> list[str]:
         """Reasons to doubt this equation, in words; empty if there are none."""
         doubts = doubt_evidence(self.equation.text, self.evidence)
+        if self.units is not None and not self.is_possible:
+            doubts.append(describe_impossible(self.equation.text, self.units))
         if self.evidence.failure is not None:
             return doubts
         y, residuals, p = self.data.y, self.residuals, len(self.equation.parameters)
@@ -283,13 +331,17 @@ class FittedEquation:
 
     @cached_property
     def coincidences(self) -> list[str]:
-        """What the law claims that is true in one unit only, a phrase for each; mostly nothing."""
+        """What the law claims that is true in one unit only, a phrase for each; mostly nothing.
+
+        Of units that are known nothing is said.
+        """
+        units = self.units
         return describe_coincidences(
             self.equation,
             self.target,
-            signs=column_signs(self.data.X),
-            interval=[name for name in self.interval if name in self.equation.variables],
-            rows=known_rows(self.data, self.evidence),
+            interval=() if units is None else units.interval_names,
+            generators=None if units is None else units.generators,
+            **self._looks(),
         )
 
     # Any: a pymc.Model, which this layer does not import.
@@ -353,19 +405,26 @@ class FittedEquation:
             for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True)
         }
 
+    def _with_units(self) -> dict[str, str]:
+        """Return the same, each with its unit."""
+        units = self.parameter_units
+        written = self._written_estimates().items()
+        return {name: f"{text} {units.get(name, '')}".rstrip() for name, text in written}
+
     def __str__(self) -> str:
-        lines = [f"{name} = {text}" for name, text in self._written_estimates().items()]
+        lines = [f"{name} = {text}" for name, text in self._with_units().items()]
         return "\n  ".join([f"{self.target} = {self.equation}", *lines])
 
     def __repr__(self) -> str:
         return f"FittedEquation({self.equation.text!r}, log_q={self.evidence.log_q:.2f})"
 
     def _repr_latex_(self) -> str:
-        return latex_lines(self.target, self.equation, self._written_estimates())
+        units = {name: unit_latex(unit) for name, unit in self.parameter_units.items()}
+        return latex_lines(self.target, self.equation, self._written_estimates(), units)
 
     def _repr_html_(self) -> str:
         evidence = self.evidence
-        rows = [(name, text) for name, text in self._written_estimates().items()]
+        rows = list(self._with_units().items())
         rows += [("log q", f"{evidence.log_q:.2f} ± {evidence.log_q_se:.2f}")]
         rows += [("log prior", f"{self.log_prior:.2f}")] if self.log_prior else []
         rows += [("RMSE", f"{evidence.rmse:.4g}")]

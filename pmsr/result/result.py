@@ -26,6 +26,7 @@ from pmsr.files import BROKEN, as_count, as_history, as_list, as_number, as_seed
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import find_winner, model_probabilities, pareto_front, rank
 from pmsr.laws.prior import LawPriorOption
+from pmsr.laws.units import Units, read_units
 from pmsr.result.coverage import Coverage, describe_coverage, untried_operators
 from pmsr.result.doubts import (
     doubt_chance,
@@ -106,6 +107,9 @@ class Result:
         How probable the laws were before any data were seen, as in :class:`pmsr.Search`.
     coverage
         How much a search has seen.
+    units
+        Units of the columns and of the target, with the columns whose zero is arbitrary; None if
+        nothing is known of them.
 
     Examples
     --------
@@ -132,6 +136,7 @@ class Result:
     versions: Mapping[str, str] | None = None
     law_prior: LawPriorOption = "uniform"
     coverage: Coverage = field(default_factory=Coverage)
+    units: Units | None = None
 
     @property
     def data(self) -> Data:
@@ -426,7 +431,7 @@ class Result:
             return float("nan")
         # c0 need not be among the equations: its log q is known in closed form.
         constant = constant_equation(self.data.names)
-        log_prior = find_log_prior(constant, self.data, self.law_prior)
+        log_prior = find_log_prior(constant, self.data, self.law_prior, units=self.units)
         constants = [self.problem.constant_log_q + log_prior]
         constants += [one.score for one in self.equations if not one.used]
         return best.score - float(np.nanmax(constants))
@@ -705,6 +710,8 @@ def from_evolution(
     pairs = [pairs[place] for place in group_laws([Trace(equation.key) for equation, _ in pairs])]
     # The search leaves out what does not vary; one copy of the rest is enough for all.
     selected = {names: problem.select(names) for names in {e.variables for e, _ in pairs}}
+    units = _read_units(problem.data, search.units, search.interval)
+    own_units = {names: units.select(names) for names in selected}
     fitted = [
         FittedEquation(
             _readable(equation),
@@ -716,11 +723,11 @@ def from_evolution(
                 equation,
                 selected[equation.variables].data,
                 search.law_prior,
-                interval=search.interval,
+                units=own_units[equation.variables],
                 evidence=evidence,
                 is_spelled=found.n_screened > 0,
             ),
-            search.interval,
+            own_units[equation.variables],
         )
         for equation, evidence in pairs
     ]
@@ -741,7 +748,12 @@ def from_evolution(
         versions=library_versions(),
         law_prior=search.law_prior,
         coverage=Coverage(**{one.name: getattr(found, one.name) for one in fields(Coverage)}),
+        units=units,
     )
+
+
+def _read_units(data: Data, units: Mapping[str, str] | None, interval: Sequence[str]) -> Units:
+    return read_units(units, data.names, data.target, interval=interval)
 
 
 def load_result(path: str | Path) -> Result:
@@ -780,6 +792,12 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         evidence = read_evidence(record["evidence"], p, n, conventional=conventional)
         weighed.append((record, equation, evidence))
     problem = _read_problem(data, settings, search, [pair[1:] for pair in weighed])
+    if search is None:
+        # An earlier version knew of none.
+        interval = tuple(map(as_text, as_list(header.get("interval", []))))
+        units = _read_units(data, header.get("units"), interval)
+    else:
+        units = _read_units(data, search.units, search.interval)
     equations = []
     for place, (record, equation, evidence) in enumerate(weighed):
         selected = problem.select(equation.variables)
@@ -790,8 +808,9 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         log_prior = as_number(record.get("log_prior", 0.0))
         if not log_prior < np.inf:
             raise ValueError(f"an equation has log_prior = {log_prior!r}")
-        interval = () if search is None else search.interval
-        fitted = FittedEquation(equation, own, selected, settings, seed, log_prior, interval)
+        fitted = FittedEquation(
+            equation, own, selected, settings, seed, log_prior, units.select(equation.variables)
+        )
         if record["posterior"] is not None:
             # The draws, which were made in another process, take the place of the cached property.
             fitted.__dict__["draws"] = read_draws(
@@ -815,6 +834,7 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         versions={name: as_text(value) for name, value in header["versions"].items()},
         law_prior=read_prior(header.get("law_prior", "uniform")),
         coverage=read_coverage(header.get("coverage", {})),
+        units=units,
     )
     if result.names is not None and len(set(result.names)) != len(result):
         raise ValueError(f"{len(result)} equations have the names {', '.join(result.names)}")
@@ -886,6 +906,9 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "law_prior": record_prior(result.law_prior),
         "coverage": asdict(result.coverage),
     }
+    if result.search is None and result.units is not None:
+        known = result.units.by_name if result.units.are_known else None
+        header |= {"units": known, "interval": result.units.interval_names}
     return header, arrays
 
 

@@ -86,7 +86,7 @@ def _other_scores(
                 equations[k].equation,
                 equations[k].data,
                 "description",
-                interval=equations[k].interval,
+                units=equations[k].units,
                 evidence=equations[k].evidence,
             )
             for k in leading

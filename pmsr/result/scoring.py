@@ -1,20 +1,13 @@
 """The log prior of an equation, as a user asks for it: what its score adds to log q."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from pmsr.data import Data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import Evidence
-from pmsr.laws.coincidences import (
-    Generators,
-    Rows,
-    column_signs,
-    count_coincidences,
-    interval_columns,
-)
+from pmsr.laws.coincidences import Rows, column_signs, count_coincidences
 from pmsr.laws.prior import LawPrior, LawPriorOption, best_spelling, read_law_prior
+from pmsr.laws.units import Units
 
 
 def find_log_prior(
@@ -22,7 +15,7 @@ def find_log_prior(
     data: Data,
     law_prior: LawPriorOption,
     *,
-    interval: Sequence[str] = (),
+    units: Units | None = None,
     evidence: Evidence | None = None,
     is_spelled: bool = False,
 ) -> float:
@@ -37,8 +30,10 @@ def find_log_prior(
         at.
     law_prior
         As in :class:`pmsr.Search`.
-    interval
-        Columns whose zero is arbitrary; those that the equation does not have do not matter.
+    units
+        Units of columns, with those whose zero is arbitrary; those that the equation does not have
+        do not matter. A law that does not survive a change of units that are known is impossible:
+        ``-inf``. By default every column, and the target, has one of its own.
     evidence
         With the best fit, if it is known.
     is_spelled
@@ -49,23 +44,18 @@ def find_log_prior(
     >>> from pmsr.data import make_data
     >>> data = make_data([1.0, 2.0, 3.0], [1.0, 1.4, 1.7])
     >>> find_log_prior(Equation("c0*sqrt(x0)", ["x0"]), data, "description")
-    -4.0
+    -6.0
     >>> find_log_prior(Equation("c0*sqrt(x0)", ["x0"]), data, "uniform")
     0.0
     """
     prior = read_law_prior(law_prior)
-    if not isinstance(prior, LawPrior):
-        return float(prior(equation))
-    shifted = interval_columns(
-        equation.variables, [name for name in interval if name in equation.variables]
-    )
+    generators = None if units is None else units.select(equation.variables).generators
     # Coincidences belong to the law: they are counted where its best fit is known.
+    signs, rows = column_signs(data.X), known_rows(data, evidence)
+    if not isinstance(prior, LawPrior):
+        return float(prior(equation, signs=signs, generators=generators, rows=rows))
     found = count_coincidences(
-        equation.program,
-        len(equation.variables),
-        signs=column_signs(data.X),
-        generators=Generators.of_columns(len(equation.variables), shifted),
-        rows=known_rows(data, evidence),
+        equation.program, len(equation.variables), signs=signs, generators=generators, rows=rows
     )
     spelled = equation if is_spelled else best_spelling(equation, prior)
     return prior.log_p(spelled.program, found)

@@ -40,6 +40,8 @@ examples:
   pmsr fit data.csv --target D --features H "fall time [s]" --time 10m
   pmsr fit data.csv --target D --operators + - '*' / sqrt exp
   pmsr fit data.csv --target D --guess "c0*sqrt(H)" --out run
+  pmsr fit data.csv --target D --units H=mm D=mm
+  pmsr fit data.csv --target "D [mm]" --units auto
 
 Ctrl-C ends the search early and keeps what was found. The folder holds
 report.html for people, equations.csv and posterior.nc (ArviZ) for programs,
@@ -275,6 +277,21 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="what may explain it (default: all other columns)",
     )
+    parser.add_argument(
+        "--interval",
+        nargs="+",
+        default=(),
+        metavar="COLUMN",
+        help="columns whose zero is arbitrary, such as a date or degrees Celsius",
+    )
+    parser.add_argument(
+        "--units",
+        nargs="+",
+        type=_unit,
+        metavar="COLUMN=UNIT",
+        help="units of all columns and of the target, such as H=mm t=s; n=1 is a pure number, w=? "
+        "not known; auto takes them from names such as 'T [K]'",
+    )
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
@@ -321,13 +338,6 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         default="description",
         help="how probable laws are beforehand: the shorter the more, or all alike as in the paper "
         "(default: description)",
-    )
-    parser.add_argument(
-        "--interval",
-        nargs="+",
-        default=(),
-        metavar="COLUMN",
-        help="columns whose zero is arbitrary, such as a date or degrees Celsius",
     )
     parser.add_argument(
         "--guess", nargs="+", action="extend", metavar="EQ", help="equations to start from"
@@ -389,6 +399,14 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number, 1 or larger, got {text!r}")
     return int(text)
+
+
+def _unit(text: str) -> str:
+    if text != "auto" and "=" not in text:
+        raise argparse.ArgumentTypeError(
+            f"must be COLUMN=UNIT, such as H=mm, or auto, got {text!r}"
+        )
+    return text
 
 
 def _level(text: str) -> float:

@@ -33,11 +33,11 @@ from pmsr.equation.grammar import without_quotes
 from pmsr.equation.notation import percent, plus_minus
 from pmsr.equation.operators import PARAMETER, VARIABLE, operator_code
 from pmsr.equation.program import Program
-from pmsr.estimator import BayesianSymbolicRegressor
+from pmsr.estimator import BayesianSymbolicRegressor, check_guesses, read_search_units
 from pmsr.evidence.evidence import weigh
 from pmsr.evidence.problem import Problem
 from pmsr.files import naming, write_file
-from pmsr.laws.coincidences import interval_columns
+from pmsr.laws.units import read_unit_words, read_units
 from pmsr.limits import time_limit
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
@@ -99,6 +99,7 @@ def fit(arguments: argparse.Namespace) -> int:
         "guesses": tuple(arguments.guess or ()),
         "law_prior": arguments.law_prior,
         "interval": tuple(arguments.interval),
+        "units": _read_units(arguments.units, X, y),
         "evidence": arguments.evidence,
         "n_islands": arguments.islands,
     }
@@ -183,15 +184,22 @@ def _check(chosen: Mapping[str, Any], X: Any, y: Any) -> Data:
     varying = leave_out_constant(data)
     options = {name: value for name, value in chosen.items() if name != "guesses"}
     search = Search(**options)
-    interval_columns(data.names, search.interval)
+    units = read_search_units(search, data)
     try:
         Primitives(search.operators, varying.names, search.max_complexity)
     except ValueError as error:
         hint = " Put * in quotes: '*'." if any(map(_is_file, search.operators)) else ""
         raise ValueError(f"{error}{hint}") from None
-    for guess in chosen.get("guesses", ()):
-        guess_without_constant(Equation(guess, data.names), varying)
+    guesses = [Equation(guess, data.names) for guess in chosen.get("guesses", ())]
+    for guess in guesses:
+        guess_without_constant(guess, varying)
+    check_guesses(guesses, data, units)
     return data
+
+
+def _read_units(words: list[str] | None, X: Any, y: Any) -> dict[str, str] | None:
+    """Return units by name; those in names are written down, so that a run keeps them."""
+    return None if words is None else read_unit_words(words, [*map(str, X.columns), str(y.name)])
 
 
 def _is_file(name: str) -> bool:
@@ -328,11 +336,19 @@ def compare(arguments: argparse.Namespace) -> int:
     path = arguments.out
     for equation in arguments.equations:
         Equation(equation, list(X.columns))
+    units = _read_units(arguments.units, X, y)
+    read_units(units, list(X.columns), str(y.name), interval=arguments.interval)  # or an error
     if path is not None:
         prepare_folder(path, force=arguments.force)
     with _CountProgress("weighing", len(arguments.equations), arguments.quiet) as show:
         result = weigh_equations(
-            arguments.equations, X, y, random_seed=arguments.seed, callback=show
+            arguments.equations,
+            X,
+            y,
+            units=units,
+            interval=arguments.interval,
+            random_seed=arguments.seed,
+            callback=show,
         )
     if path is not None:
         run = Run(
@@ -515,6 +531,7 @@ def _describe(result: Result, path: Path | None, report: Path | None) -> dict[st
         "observations": len(result.data.y),
         "equation": str(best.equation),
         "latex": best.latex(),
+        "units": result.units.by_name if result.units and result.units.are_known else None,
         "estimates": estimates,
         "probability": float(result.probabilities[result.chosen]),
         "equations": result.table.to_dict("records"),
@@ -582,9 +599,11 @@ def _print_result(console: Console, result: Result, path: Path | None, report: P
         console.print(f"    {_probability_in_words(result)}", soft_wrap=True, highlight=False)
     try:
         table = best.estimates()
+        units = best.parameter_units
         for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True):
+            text = f"{name} = {plus_minus(mean, sd)} {units.get(str(name), '')}".rstrip()
             meaning = f"  (noise in {best.target})" if name == "sigma" else ""
-            console.print(escape(f"    {name} = {plus_minus(mean, sd)}{meaning}"), soft_wrap=True)
+            console.print(escape(f"    {text}{meaning}"), soft_wrap=True)
     except ValueError:  # weighed, but not sampled; a doubt says so
         pass
     for phrase in best.coincidences:

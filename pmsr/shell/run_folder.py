@@ -70,6 +70,7 @@ _CHOSEN = (
     "random_state",
     "law_prior",
     "interval",
+    "units",
 )
 # Those of its Search.
 _OF_SEARCH = ("evidence", "n_islands")

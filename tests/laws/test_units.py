@@ -13,7 +13,11 @@ from pmsr.laws.coincidences import (
 from pmsr.laws.units import (
     is_possible,
     parameter_units,
+    read_unit_words,
     read_units,
+    resolve_units,
+    unit_html,
+    unit_label,
     unit_latex,
     units_from_names,
 )
@@ -200,6 +204,7 @@ def test_contradictory_units_are_refused():
         ({"t": "3 m", "y": "m"}, "is not a unit"),
         ({"t": "m s-1", "y": "m"}, "is not a unit"),
         ({"t": 3, "y": "m"}, "The unit of 't' must be a text such as 'mm', got 3"),
+        ({"t": ["s"], "y": "m"}, "The unit of 't' must be a text such as 'mm', got \\['s'\\]"),
         ({"t": "dB", "y": "m"}, "is logarithmic"),
         ({"t": "s"}, "No unit for 'y'"),
         ({"t": "s", "y": "m", "z": "m"}, "units names 'z', which is not in the data: t, y"),
@@ -226,6 +231,55 @@ def test_exponents_and_factors_are_those_of_the_units():
     assert units.bases == ("[length]", "[mass]", "[time]")
     np.testing.assert_allclose(units.exponents, [[1, 1], [1, 0], [-2, 0]])
     np.testing.assert_allclose(units.log_factors, np.log([1e3, 1e-3]))
+
+
+@pytest.mark.parametrize("columns", [["x"], ["n", "x"], ["T", "t"], [], ["t", "n", "T", "x"]])
+def test_units_of_some_columns_are_those_that_one_would_read_for_them(columns):
+    given = {"T": "degC", "t": "s", "x": "m/s", "n": "?", "y": "kN"}
+    units = read_units(given, ["T", "t", "x", "n"], "y", interval=["t"]).select(columns)
+    interval = [name for name in columns if name == "t"]
+    wanted = read_units({n: given[n] for n in (*columns, "y")}, columns, "y", interval=interval)
+    for name in ("names", "texts", "bases", "interval"):
+        assert getattr(units, name) == getattr(wanted, name)
+    for name in ("exponents", "log_factors", "zeros"):
+        np.testing.assert_array_equal(getattr(units, name), getattr(wanted, name))
+    assert units.interval_names == tuple(interval)
+
+
+@pytest.mark.parametrize(("text", "unit"), [("mm", "mm"), ("1", ""), ("?", "[y]")])
+def test_the_unit_of_the_target_is_written_like_those_of_parameters(text, unit):
+    assert read_units({"y": text}, [], "y").of_target == unit
+
+
+def test_units_are_those_in_the_names_if_a_user_says_so():
+    names = ["T [K]", "n", "k (1/s)"]
+    assert resolve_units("auto", names) == {"T [K]": "K", "n": "?", "k (1/s)": "1/s"}
+    assert resolve_units(None, names) is None
+    assert resolve_units({"n": "1"}, names) == {"n": "1"}
+    with pytest.raises(ValueError, match="or be \"auto\", got 'mm'"):
+        resolve_units("mm", names)
+    with pytest.raises(ValueError, match="No unit stands in the names x, y"):
+        resolve_units("auto", ["x", "y"])
+
+
+def test_words_of_a_shell_are_units():
+    names = ["T [K]", "n", "a=b"]
+    given = ["n=1", "a=b=mm", "T [K]=K"]
+    assert read_unit_words(given, names) == {"n": "1", "a=b": "mm", "T [K]": "K"}
+    assert read_unit_words(["auto", "n=1"], names) == {"T [K]": "K", "n": "1", "a=b": "?"}
+    for words, message in (
+        (["n"], "A unit is written COLUMN=UNIT, such as t=s, got 'n'"),
+        (["n=1", "n=m"], "'n' has two units, '1' and 'm'"),
+        (["auto", "m=1"], "units names 'm', which is not in the data"),
+        (["auto", "T [K]=s"], "is in 'K' by its name, but units says 's'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_unit_words(words, names)
+
+
+def test_units_are_written_in_html_and_for_pictures():
+    assert unit_html("<b>*m**(1/2)") == "&lt;b&gt;·m<sup>1/2</sup>"
+    assert unit_label("kg m^-3") == "kg·m$^{-3}$"
 
 
 def test_every_law_of_science_is_possible_in_its_units():

@@ -1,5 +1,6 @@
 import dataclasses
 import io
+import json
 import re
 
 import numpy as np
@@ -13,9 +14,11 @@ from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import compute_evidence
 from pmsr.laws.prior import LawPrior
 from pmsr.result.comparison import compare, weigh_equations
+from pmsr.result.result import load_result
+from pmsr.result.storage import HEADER
 from pmsr.settings import FINALIST, Settings
 
-SHELF = load_galileo("shelf")
+X, y = SHELF = load_galileo("shelf")
 QUICK = Settings()
 COLUMNS = [
     "equation",
@@ -267,3 +270,61 @@ def test_no_progress_is_written_to_a_file(monkeypatch):
     monkeypatch.setattr(pmsr.result.comparison, "PATIENCE", 0.0)
     compare(["c0*H", "c0"], *SHELF, settings=QUICK, random_seed=1)
     assert file.getvalue() == ""
+
+
+def test_equations_that_units_forbid_are_impossible_and_come_last(tmp_path):
+    laws = ["c0 + H", "c0*sqrt(H)", "c0*H"]
+    given = {"H": "mm", "D": "s"}
+    result = weigh_equations(laws, X, y, settings=QUICK, units=given, random_seed=1)
+    table = result.table
+    assert table.index[-1] == "c0 + H"
+    assert table.loc["c0 + H", "score"] == table.loc["c0 + H", "log_prior"] == -np.inf
+    assert table.loc["c0 + H", "probability"] == 0.0 and np.isfinite(table.log_q["c0 + H"])
+    assert (table["log_prior"][:-1] == 0.0).all()
+    assert not any("change of units" in doubt for doubt in result.warnings)
+    result.save(tmp_path)
+    pd.testing.assert_frame_equal(load_result(tmp_path).table, table)
+
+
+def test_if_units_forbid_all_equations_the_result_says_so(tmp_path):
+    given = {"H": "mm", "D": "s"}
+    result = weigh_equations(["c0 + H"], X, y, settings=QUICK, units=given, random_seed=1)
+    assert any("does not survive a change of units" in doubt for doubt in result.warnings)
+    assert result.probabilities.tolist() == [0.0]
+
+
+def test_units_and_arbitrary_zeros_of_a_comparison_are_saved(tmp_path):
+    options = {"settings": QUICK, "law_prior": "description", "random_seed": 1}
+    given = {"H": "mm", "D": "cm"}
+    free = weigh_equations(["c0*H"], X, y, **options)
+    before = weigh_equations(["c0*H"], X, y, units=given, interval=["H"], **options)
+    assert before.best.log_prior < free.best.log_prior
+    before.save(tmp_path / "a")
+    after = load_result(tmp_path / "a")
+    assert after.units.by_name == given and after.units.interval_names == ("H",)
+    pd.testing.assert_frame_equal(after.best.estimates(), before.best.estimates())
+    assert after.best.estimates()["unit"]["c0"] == "cm/mm"
+    # A file of an earlier version knows of no units.
+    header = json.loads((tmp_path / "a" / HEADER).read_text())
+    del header["units"], header["interval"]
+    (tmp_path / "a" / HEADER).write_text(json.dumps(header))
+    old = load_result(tmp_path / "a")
+    assert not old.units.are_known and "unit" not in old.best.estimates()
+    header["units"] = {"H": "mm"}
+    (tmp_path / "a" / HEADER).write_text(json.dumps(header))
+    with pytest.raises(ValueError, match=r"is damaged.*No unit for 'D'"):
+        load_result(tmp_path / "a")
+
+
+def test_units_stand_in_the_table_of_a_comparison_and_may_be_those_of_the_names():
+    in_names = X.rename(columns={"H": "H [mm]"}), y.rename("D (mm)")
+    law = "c0*sqrt(`H [mm]`)"
+    table = compare([law], *in_names, settings=QUICK, units="auto", random_seed=1, verbose=False)
+    assert re.fullmatch(
+        r"c0 = \S+ \(\S+ to \S+\) mm\*\*\(1/2\), sigma = \S+ \(\S+ to \S+\) mm",
+        table["estimates"].iloc[0],
+    )
+    with pytest.raises(ValueError, match="No unit stands in the names H, D"):
+        compare(["c0*H"], X, y, units="auto")
+    with pytest.raises(ValueError, match="No unit for 'D'"):
+        compare(["c0*H"], X, y, units={"H": "mm"})

@@ -1,4 +1,5 @@
 import pickle
+import re
 import warnings
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -13,12 +14,14 @@ from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import make_target
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.prediction import predict
+from pmsr.laws.units import read_units
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
 from pmsr.result.fitted import FittedEquation
 from pmsr.settings import QUICK, Settings
 
 SHELF = load_galileo("shelf")
+IN_MM = {"H": "mm", "D": "mm"}
 GRID = pd.DataFrame({"H": [350.0, 450.0, 900.0]}, index=["a", "b", "c"])
 SETTINGS = Settings(gamma=0.45)
 
@@ -320,8 +323,53 @@ def test_a_law_says_in_words_what_is_true_in_one_unit_only():
     assert result["c0*sqrt(H)"].coincidences == []
     [phrase] = result["c0 + H"].coincidences
     assert phrase == "adds H, in its unit, to D, in its unit, with coefficient exactly 1"
-    shifted = replace(result["c0*sqrt(H)"], interval=("H", "left out"))
+    shifted = replace(result["c0*sqrt(H)"], units=read_units(None, ["H"], "D", interval=["H"]))
     assert shifted.coincidences == ["depends on where H is zero"]
+
+
+def test_of_units_that_are_known_a_law_has_nothing_to_say():
+    result = weigh_equations(
+        ["c0 + H", "c0 + sin(H)"], *SHELF, settings=QUICK, units=IN_MM, random_seed=1
+    )
+    assert result["c0 + H"].coincidences == [] and result["c0 + H"].is_possible
+    unknown = replace(result["c0 + H"], units=read_units({"H": "?", "D": "mm"}, ["H"], "D"))
+    assert len(unknown.coincidences) == 1
+
+
+def test_parameters_have_units_where_those_of_the_columns_are_known():
+    laws = ["c0*sqrt(H)", "c0*H**c1", "c0*H/(c1 + H)"]
+    result = weigh_equations(laws, *SHELF, settings=QUICK, units=IN_MM, random_seed=1)
+    root = result["c0*sqrt(H)"]
+    table = root.estimates()
+    assert table["unit"].to_dict() == {"c0": "mm**(1/2)", "sigma": "mm"}
+    assert result["c0*H/(c1 + H)"].estimates()["unit"].to_list() == ["mm", "mm", "mm"]
+    # The unit of c0 depends on the value of c1; c1 is a pure number.
+    assert result["c0*H**c1"].estimates()["unit"].to_list() == ["", "", "mm"]
+    assert re.search(r"c0 = 47\.\d+ ± 0\.\d+ mm\*\*\(1/2\)\n  sigma = .* mm$", str(root))
+    assert r"\,\mathrm{mm}^{1/2} \\ \sigma" in root._repr_latex_()
+    assert "mm**(1/2)</td>" in root._repr_html_()
+    whole = result.estimates()
+    assert whole.loc[("c0*sqrt(H)", "c0"), "unit"] == "mm**(1/2)"
+
+
+def test_without_units_nothing_is_said_of_them(line):
+    assert "unit" not in line.estimates() and line.parameter_units == {}
+    assert line.is_possible
+    partly = replace(line, units=read_units({"H": "mm", "D": "?"}, ["H"], "D"))
+    assert partly.estimates()["unit"].to_list() == ["[D]", "[D]/mm", "[D]"]
+
+
+def test_a_law_that_units_forbid_has_no_units_and_is_doubted():
+    in_seconds = {"H": "mm", "D": "s"}
+    law = weigh_equations(["c0 + H"], *SHELF, settings=QUICK, units=in_seconds, random_seed=1).best
+    assert not law.is_possible and law.score == -np.inf
+    assert law.estimates()["unit"].to_list() == ["", "s"]
+    assert "'c0 + H' does not survive a change of units (H in mm, D in s)" in law.warnings[0]
+
+
+def test_a_fitted_equation_with_units_is_pickled():
+    law = weigh_equations(["c0*H"], *SHELF, settings=QUICK, units=IN_MM, random_seed=1).best
+    assert pickle.loads(pickle.dumps(law)).parameter_units == law.parameter_units
 
 
 def test_a_law_that_ends_where_the_data_end_is_doubted():

@@ -202,7 +202,7 @@ def test_the_prior_over_laws_is_saved(found, tmp_path, law_prior):
     assert [one.log_prior for one in after.equations] == [one.log_prior for one in before.equations]
     np.testing.assert_array_equal(after.probabilities, before.probabilities)
     assert after.coverage == before.coverage and after.search.interval == ("H",)
-    assert all(one.interval == ("H",) for one in after.equations)
+    assert all(one.units.interval_names == ("H",) for one in after.equations)
     if isinstance(law_prior, str | LawPrior):
         assert after.law_prior == after.search.law_prior == law_prior
     else:
