@@ -38,8 +38,8 @@ MANY_ROWS = 500
 SHAPES = 2.5  # so many shapes are enumerated for each law that is
 N_EXPANDED = 5  # leaders that are expanded at a refresh
 REACH = 7.0  # nats behind the best within which a law is a contender
-# Best laws of an island that are contenders. Not as many as there will be finalists: a search may go
-# on with another number of these, and must go on as it would have.
+# Best laws of an island that are contenders. Not as many as there will be finalists: a search may
+# go on with another number of these, and must go on as it would have.
 N_CONTENDERS = 40
 
 
