@@ -20,8 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -108,7 +109,46 @@ def watched():
         evolution._Run = original
 
 
-def rate(X, y, operators, seed, seconds):
+# What varies graphs, by the names that islands and the funnel know it under.
+VARIATION = {
+    "islands": ("random_genome", "crossover", "mutate", "distance", "neighbours", "program_genome"),
+    "funnel": ("expansions",),
+}
+
+
+@contextmanager
+def variation_timed():
+    """Lend a list with the seconds that variation has taken so far."""
+    modules = {name: import_module(f"pmsr.search.{name}") for name in VARIATION}
+    spent = [0.0]
+
+    def timed(function):
+        def call(*arguments, **options):
+            clock = time.monotonic()
+            try:
+                return function(*arguments, **options)
+            finally:
+                spent[0] += time.monotonic() - clock
+
+        return call
+
+    with ExitStack() as stack:
+        for name, functions in VARIATION.items():
+            for one in functions:
+                function = getattr(modules[name], one)
+                stack.callback(setattr, modules[name], one, function)
+                setattr(modules[name], one, timed(function))
+        yield spent
+
+
+def measure_shares(X, y, operators, seed, seconds):
+    """Return which shares of the time variation and folding take, in a search of its own."""
+    with variation_timed() as varied:
+        found = rate(X, y, operators, seed, seconds, lambda: varied[0])
+    return {name: found[name] for name in ("variation", "folding", "others")}
+
+
+def rate(X, y, operators, seed, seconds, varied=lambda: 0.0):
     """Let a search do generations for some CPU seconds; count what it sees between."""
     from pmsr.data import make_data
     from pmsr.search.evolution import run_evolution
@@ -121,7 +161,10 @@ def rate(X, y, operators, seed, seconds):
             ended = time.process_time(), time.monotonic()
             if not ticks or ended[0] - ticks[0][1][0] > seconds:
                 count = count_distinct(*laws_of(runs[0]))
-                spent = [dict(judge.seconds) for judge in getattr(runs[0], "judges", ())]
+                spent = [
+                    judge.seconds | {"variation": varied()}
+                    for judge in getattr(runs[0], "judges", ())
+                ]
                 began = time.process_time(), time.monotonic()
                 ticks.append((ended, began, count, spent))
             if len(ticks) == 2:
@@ -136,11 +179,8 @@ def rate(X, y, operators, seed, seconds):
     cpu, wall = (end - begin for end, begin in zip(ended, began, strict=True))
     found = {"seconds": cpu, "laws": after - before, "rate": (after - before) / cpu}
     if spent:
-        parts = {name: spent_then[0][name] - spent[0][name] for name in spent[0]}
-        others = sum(value for name, value in parts.items() if name != "folding")
-        # All but screening, the prior and weighing: variation, folding and what is remembered.
-        found["variation_and_folding"] = 1.0 - others / wall
-        found["folding"] = parts["folding"] / wall
+        found |= {name: (spent_then[0][name] - spent[0][name]) / wall for name in spent[0]}
+        found["others"] = 1.0 - sum(found[name] for name in spent[0])
     return found
 
 
@@ -148,11 +188,15 @@ def compute_rates(seconds, seeds):
     """Measure the pmsr that is first on the path."""
     for _, X, y, operators in datasets(0):
         rate(X, y, operators, 0, 0.5)  # compiles
-    return [
-        {"data": name, "seed": seed} | rate(X, y, operators, seed, seconds)
-        for seed in range(seeds)
-        for name, X, y, operators in datasets(seed)
-    ]
+    rows = []
+    for seed in range(seeds):
+        for name, X, y, operators in datasets(seed):
+            row = {"data": name, "seed": seed} | rate(X, y, operators, seed, seconds)
+            if "folding" in row:
+                # With clocks around variation, which would slow the other one down.
+                row |= measure_shares(X, y, operators, seed, seconds)
+            rows.append(row)
+    return rows
 
 
 def compare_rates(base, seconds, seeds):
@@ -184,7 +228,8 @@ def show_rates(found):
             commit: np.median([one["rate"] for one in rows if one["data"] == name])
             for commit, rows in found.items()
         }
-        share = np.median([r["variation_and_folding"] for r in found["now"] if r["data"] == name])
+        mine = [row for row in found["now"] if row["data"] == name]
+        share = np.median([row["variation"] + row["folding"] for row in mine])
         console.print(
             f"{name}: {rates['before']:.0f} distinct laws per CPU second before, "
             f"{rates['now']:.0f} now, {rates['now'] / rates['before']:.1f} times; variation and "

@@ -52,8 +52,6 @@ _SEARCH = (
     "law_prior",
     "interval",
     "units",
-    "evidence",
-    "n_islands",
 )
 _SETTINGS = ("gamma", "noise")
 
@@ -95,16 +93,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Names of columns whose zero is arbitrary, such as a date or degrees Celsius: laws that
         depend on it are less probable.
     units
-        Units of all columns and of the target by name, such as ``{"H": "mm", "D": "mm"}``; the
-        target's stands under the name of its series, or ``"y"``. ``"1"`` is a pure number, ``"?"``
-        one that is not known. ``"auto"`` takes them from the names: ``T [K]``, ``k (1/s)``. A law
         that does not survive a change of a base unit is then not bred, and parameters have units.
-    evidence
-        ``"screened"``: laws are screened by a closed form, thousands a second, and contenders
-        weighed by Sequential Monte Carlo; ``"smc"``: every candidate is weighed, as in the paper.
-    n_islands
-        Number of populations, which evolve on their own and exchange their best after every
-        refresh; they are the work that several workers share. One of 120 is the paper's.
     guesses
         Equations to start from, as text with the names of the columns: ``["c0*sqrt(H)"]``.
     settings
@@ -112,8 +101,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         ``pmsr.settings.QUICK``; change it with ``dataclasses.replace(QUICK, sigma_max=3.0)``.
     search
         Further options of the search, a :class:`pmsr.Search`: ``max_evaluations``,
-        ``variable_exponents``, ``p_crossover``, ``p_mutation``, ``refresh``, ``n_enumerated``,
-        ``n_finalists``.
+        ``variable_exponents``, ``p_crossover``, ``p_mutation``, ``refresh``, ``n_finalists``;
+        ``n_islands`` populations, which several workers share; ``n_enumerated`` small laws that
+        are screened first; and ``evidence="smc"`` to weigh every candidate, as in the paper.
     checkpoint
         File to which the state of the search is written every few seconds, and from which a fit
         with the same data, parameters and seed goes on.
@@ -179,8 +169,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
         units: Mapping[str, str] | str | None = None,
-        evidence: str = "screened",
-        n_islands: int = 4,
         guesses: Sequence[str] = (),
         settings: Settings | None = None,
         search: Search | None = None,
@@ -203,8 +191,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.law_prior = law_prior
         self.interval = interval
         self.units = units
-        self.evidence = evidence
-        self.n_islands = n_islands
         self.guesses = guesses
         self.settings = settings
         self.search = search

@@ -108,8 +108,7 @@ def regressor(seed, **options):
         population_size=16,
         generations=2,
         max_complexity=12,
-        n_islands=2,
-        search=Search(n_finalists=3, n_enumerated=100, refresh=1),
+        search=Search(n_finalists=3, n_enumerated=100, n_islands=2, refresh=1),
         random_state=seed,
         **options,
     )

@@ -19,7 +19,7 @@ from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
 from pmsr.equation.mathml import to_mathml
 from pmsr.equation.notation import percent
-from pmsr.evidence.evidence import Evidence, Weighed, is_flat, seed_for, weigh
+from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, is_flat, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_number, as_seed, as_text
@@ -872,7 +872,7 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     equations = []
     for place, fitted in enumerate(result.equations):
         posterior = None
-        has_draws = fitted.is_sampled or bool(fitted.weighed.chains)
+        has_draws = fitted.is_sampled or len(fitted.weighed.chains) == CHAINS
         if has_draws or place in (0, result.chosen) or result.probabilities[place] > STORED:
             # One that cannot be sampled has no posterior after loading, either.
             with suppress(ValueError):

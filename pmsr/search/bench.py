@@ -8,7 +8,7 @@ from pmsr.equation.program import Program, Tables
 from pmsr.equation.structure import MAX_PARAMETERS
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.problem import Problem
-from pmsr.laws.coincidences import Generators, column_signs
+from pmsr.laws.coincidences import Generators, Signs, column_signs
 from pmsr.laws.prior import find_log_priors
 from pmsr.laws.units import Units, read_units
 from pmsr.search.engines import Engine, engine_of
@@ -94,6 +94,11 @@ class Bench:
         interval = [name for name in search.interval if name in data.names]
         return read_units(units, data.names, data.target, interval=interval)
 
+    @cached_property
+    def signs(self) -> Signs:
+        """Of every column, whether it is positive, negative, or both."""
+        return column_signs(self.problem.data.X)
+
     def log_priors(self, laws: Tables, theta: Floats | None = None) -> Floats:
         """Log prior probabilities of laws as they are spelled, of shape (n,)."""
         X = self.problem.data.X
@@ -101,7 +106,7 @@ class Bench:
             self.search.law_prior,
             laws,
             self.names,
-            signs=column_signs(X),
+            signs=self.signs,
             generators=self.generators,
             X=None if theta is None else X,
             theta=theta,

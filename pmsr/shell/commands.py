@@ -55,6 +55,7 @@ from pmsr.shell.run_folder import (
     chosen_parameters,
     extend_budget,
     log_generation,
+    make_regressor,
     prepare_folder,
     read_result,
     read_run,
@@ -144,8 +145,8 @@ def _start(
 ) -> int:
     """Check what can be checked, make the folder, and search."""
     data = _check(chosen, X, y)
-    regressor = BayesianSymbolicRegressor(
-        **chosen, random_state=arguments.seed, n_jobs=arguments.jobs, verbose=False
+    regressor = make_regressor(
+        chosen, random_state=arguments.seed, n_jobs=arguments.jobs, verbose=False
     )
     run = Run(
         source=source,
@@ -228,9 +229,7 @@ def resume(arguments: argparse.Namespace) -> int:
     options["interval"] = tuple(options["interval"])
     seed = options.pop("random_state")
     data = _check(options, X, y)
-    regressor = BayesianSymbolicRegressor(
-        **options, random_state=seed, n_jobs=arguments.jobs, verbose=False
-    )
+    regressor = make_regressor(options, random_state=seed, n_jobs=arguments.jobs, verbose=False)
     remove_remains(path)
     try:
         write_settings(path, run)

@@ -71,9 +71,9 @@ _CHOSEN = (
     "law_prior",
     "interval",
     "units",
-    "evidence",
-    "n_islands",
 )
+# Those of its Search.
+_OF_SEARCH = ("evidence", "n_islands")
 
 
 # Any: values of JSON.
@@ -191,9 +191,9 @@ def read_run(path: Path) -> Run:
         if parameters is not None:
             # An earlier version did not have all of them.
             parameters = {**ADDED_TO_SEARCH, **parameters}
-            parameters = {name: parameters[name] for name in _CHOSEN}
+            parameters = {name: parameters[name] for name in (*_CHOSEN, *_OF_SEARCH)}
             chosen = parameters_from_json(parameters)
-            Search(**{name: chosen[name] for name in _CHOSEN if hasattr(Search, name)})
+            Search(**{name: chosen[name] for name in chosen if hasattr(Search, name)})
         features = tuple(map(as_text, as_list(whole["features"])))
         finished = whole.get("finished", False)
         if not isinstance(finished, bool):
@@ -212,7 +212,17 @@ def read_run_data(path: Path, run: Run) -> tuple[pd.DataFrame, pd.Series]:
 def chosen_parameters(regressor: BayesianSymbolicRegressor) -> dict[str, Any]:
     """Return the parameters of an estimator that a run keeps."""
     whole = parameters_to_json(regressor.get_params(deep=False))
-    return {name: whole[name] for name in _CHOSEN}
+    search = regressor.search or Search()
+    return {name: whole[name] for name in _CHOSEN} | {
+        name: getattr(search, name) for name in _OF_SEARCH
+    }
+
+
+def make_regressor(chosen: Mapping[str, Any], **others: Any) -> BayesianSymbolicRegressor:
+    """Return the estimator with the parameters that a run has chosen, and others."""
+    own = {name: value for name, value in chosen.items() if name not in _OF_SEARCH}
+    search = Search(**{name: chosen[name] for name in _OF_SEARCH if name in chosen})
+    return BayesianSymbolicRegressor(**own, search=search, **others)
 
 
 def read_used(path: Path) -> tuple[int, float]:

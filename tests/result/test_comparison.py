@@ -12,6 +12,7 @@ import pmsr.result.comparison
 from pmsr.data import load_galileo, make_sine
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import compute_evidence
+from pmsr.laws.prior import LawPrior
 from pmsr.result.comparison import compare, weigh_equations
 from pmsr.result.result import load_result
 from pmsr.result.storage import HEADER
@@ -226,8 +227,9 @@ def test_what_users_write_is_equally_probable_unless_they_say_otherwise():
     priced = weigh_equations(laws, *SHELF, settings=QUICK, random_seed=1, law_prior="description")
     table = priced.table
     # c0*H**c1 has five nodes; a sum and a number are two more, and the number is one half.
-    assert table["log_prior"].to_dict()["c0*H**c1"] == pytest.approx(-5.0)
-    assert table["log_prior"].to_dict()["c0*H**c1 + 0.5"] <= -7.0 - np.log(3.0)
+    cost = LawPrior().per_node
+    assert table["log_prior"].to_dict()["c0*H**c1"] == pytest.approx(-5.0 * cost)
+    assert table["log_prior"].to_dict()["c0*H**c1 + 0.5"] <= -7.0 * cost - np.log(3.0)
     np.testing.assert_allclose(table["score"], table["log_q"] + table["log_prior"])
     np.testing.assert_allclose(table["probability"], softmax(table["score"]))
     np.testing.assert_allclose(table["difference"], table["score"] - table["score"].max())

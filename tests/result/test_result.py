@@ -179,9 +179,9 @@ def test_what_was_only_screened_has_its_share_of_the_probability(found):
 def test_under_a_declared_prior_a_lead_is_not_charged_for_the_number_of_laws_again():
     law = "c0*sqrt(H)"
     result = weigh_equations([law], *SHELF, settings=QUICK, random_seed=1, law_prior="description")
-    # A constant costs a nat, this law four.
+    # A constant costs a node, this law four.
     plain = weigh_equations([law], *SHELF, settings=QUICK, random_seed=1)
-    assert result._lead() == pytest.approx(plain._lead() - 3.0)
+    assert result._lead() == pytest.approx(plain._lead() - 3.0 * LawPrior().per_node)
     many = int(np.exp(plain._lead() + 1))
     assert dataclasses.replace(result, n_candidates=many).warnings == []
     assert dataclasses.replace(plain, n_candidates=many).warnings != []
@@ -678,10 +678,11 @@ def test_a_loaded_equation_has_the_region_of_its_evidence(tmp_path):
 
 
 def test_a_search_says_what_it_has_seen_and_what_not(found):
-    seen = dataclasses.replace(found, n_screened=900, n_sampled=70, n_enumerated=50, level=4)
+    counts = {"n_folded": 1000, "n_screened": 900, "n_sampled": 70, "n_shapes": 0}
+    seen = dataclasses.replace(found, **counts, n_enumerated=50, level=4, log_rest=-np.inf)
     notes = wrap(seen).search_notes
     assert notes[:2] == [
-        "900 laws were screened, 70 of them weighed by sampling.",
+        "1,000 graphs were folded to laws, 900 laws screened, 70 of them weighed by sampling.",
         "All 50 laws of up to 4 nodes were screened.",
     ]
     assert notes[2] == "Usual operators that were not tried: - exp log sin cos pow."

@@ -227,6 +227,7 @@ JUNK = [None, -1, 1.5, "x", [], {}, [[]], {"a": 1}, True, 10**400, ["__import__(
 MEANT = {
     "elapsed": [1.5],
     "is_enumerated": [True],
+    "levels": [[]],
     "tally": [{}, {"a": 1}],
     "history": [[]],
     "ended": [None, "x"],

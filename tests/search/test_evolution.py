@@ -129,6 +129,24 @@ def test_a_cluster_gives_the_same_result_even_if_it_loses_a_worker():
     assert summary(together) == summary(alone)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # what Python says of a process that was killed
+def test_a_worker_that_dies_is_replaced_and_changes_nothing():
+    psutil = pytest.importorskip("psutil")
+    alone = run_evolution(SHELF, search=SMALL, random_seed=1)
+    victims = []
+
+    def kill_one(generation):
+        if generation.number == 2:
+            children = psutil.Process().children(recursive=True)
+            workers = [one for one in children if "LokyProcess" in " ".join(one.cmdline())]
+            workers[0].kill()
+            victims.append(workers[0].pid)
+
+    together = run_evolution(SHELF, search=SMALL, random_seed=1, n_jobs=2, callbacks=[kill_one])
+    assert victims and summary(together) == summary(alone)
+
+
 def test_a_resumed_search_ends_like_an_uninterrupted_one(tmp_path):
     whole = run_evolution(SHELF, search=SMALL, random_seed=3)
     path = tmp_path / "run.npz"

@@ -21,10 +21,13 @@ import pmsr
 from pmsr.data import load_galileo
 from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.evidence import evidence
-from pmsr.result.result import from_evolution
+from pmsr.evidence.evidence import CHAINS
+from pmsr.result.result import STORED, from_evolution
 from pmsr.result.storage import HEADER
 from pmsr.search.checkpoint import read_progress
 from pmsr.search.evolution import _Run
+from pmsr.search.finalists import NEAR
+from pmsr.search.workers import Workers
 from pmsr.shell import commands
 from pmsr.shell.cli import main
 from pmsr.shell.run_folder import CHECKPOINT, DATA, LOG, SETTINGS, read_result, read_run
@@ -124,7 +127,10 @@ def test_nobody_fits_again_what_is_fitted(data, monkeypatch, tmp_path):
     options = ["--generations", "4", "--out", str(path), "--quiet", "--jobs", "1"]
     assert main(["fit", data, "--target", "D", *TINY, *options]) == 0
     assert during == [len(fits)]
-    assert not any(runs)
+    # Laws that are far behind the best were weighed once, and are sampled when they are saved.
+    result = read_result(path)
+    far = (result.probabilities > STORED) & (result.table["difference"] < -NEAR)
+    assert sum(runs) <= CHAINS * np.count_nonzero(far)
 
 
 def test_fit_leaves_a_folder_and_prints_a_table(data, tmp_path, capsys):
@@ -285,7 +291,7 @@ def test_a_run_killed_after_its_search_only_does_the_rest(
         patch.setattr(_Run if where == "finish" else commands, where, die)
         main(["fit", data, "--target", "D", *TINY, *options])
     with monkeypatch.context() as patch:
-        patch.setattr(_Run, "step", die)
+        patch.setattr(Workers, "evolve", die)
         assert main(["resume", "run", "--quiet"]) == 0
     for name in ("equations.csv", read_header("run")["arrays"]):
         assert Path("run", name).read_bytes() == (finished / name).read_bytes()
@@ -322,10 +328,11 @@ def test_ctrl_c_keeps_what_was_found_and_resume_goes_on(data, tmp_path, capsys, 
 
     def interrupt(path, generation):
         write(path, generation)
-        if generation.number == 3:
+        # A unit is ten generations.
+        if generation.number == 10:
             raise KeyboardInterrupt
 
-    command = ["fit", data, "--target", "D", *TINY, "--generations", "6", "--out"]
+    command = ["fit", data, "--target", "D", *TINY, "--generations", "14", "--out"]
     with monkeypatch.context() as patch:
         patch.setattr(commands, "log_generation", interrupt)
         assert main([*command, "run"]) == 130
@@ -576,7 +583,9 @@ def test_the_demo_finds_galileos_law_and_may_be_repeated(tmp_path, capsys):
     for _ in range(2):
         assert main(["demo"]) == 0
         printed = capsys.readouterr()
-        assert "\nD = c0*sqrt(H)\n    c0 = 47." in printed.out and printed.err == ""
+        # Its probability stands between.
+        _, numbers = printed.out.split("\nD = c0*sqrt(H)\n")
+        assert "\n    c0 = 47." in numbers and printed.err == ""
     assert FILES <= {path.name for path in (tmp_path / "pmsr-demo").iterdir()}
 
 

@@ -1,0 +1,25 @@
+from numba import njit
+
+from pmsr.search import warm_up as module
+from pmsr.search.warm_up import warm_up
+
+
+def test_what_is_warm_takes_no_time(monkeypatch):
+    warm_up()
+    assert warm_up() == 0.0
+    # Anew in a process in which everything is compiled: nothing is, so nothing counts.
+    monkeypatch.setattr(module, "_warm", set())
+    assert warm_up() == 0.0
+
+
+def test_compiling_counts(monkeypatch):
+    warm_up()
+    monkeypatch.setattr(module, "_warm", set())
+    real = module.weigh
+
+    def compile_and_weigh(*arguments):
+        njit(lambda x: x + 1.0)(1.0)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, "weigh", compile_and_weigh)
+    assert warm_up() > 0.0
