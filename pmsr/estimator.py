@@ -93,6 +93,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Names of columns whose zero is arbitrary, such as a date or degrees Celsius: laws that
         depend on it are less probable.
     units
+        Units of all columns and of the target by name, such as ``{"H": "mm", "D": "mm"}``; the
+        target's stands under the name of its series, or ``"y"``. ``"1"`` is a pure number, ``"?"``
+        one that is not known. ``"auto"`` takes them from the names: ``T [K]``, ``k (1/s)``. A law
         that does not survive a change of a base unit is then not bred, and parameters have units.
     guesses
         Equations to start from, as text with the names of the columns: ``["c0*sqrt(H)"]``.

@@ -67,7 +67,7 @@ def test_scikit_learn_finds_nothing_to_complain_about():
 
 def test_parameters_are_plain_values_with_defaults():
     regressor = BayesianSymbolicRegressor()
-    assert len(regressor.get_params()) <= 20
+    assert len(regressor.get_params()) <= 21
     assert regressor.get_params()["operators"] == ("+", "-", "*", "/")
     changed = clone(make(gamma=0.3, guesses=["c0*H"]))
     assert changed.get_params()["gamma"] == 0.3 and changed.guesses == ["c0*H"]
@@ -476,6 +476,17 @@ def test_bad_data_are_refused_with_the_place(arguments, message):
         ({"noise": "cauchy"}, "Unknown noise 'cauchy'"),
         ({"law_prior": "aic"}, r'law_prior must be "description", "uniform".*got .aic'),
         ({"interval": "t"}, r"interval must be a sequence of names, got 't'. Use \['t'\]"),
+        ({"units": "mm"}, 'units must map names to units, .* or be "auto", got .mm'),
+        ({"units": 3}, "units must map names to units"),
+        ({"units": "auto"}, "No unit stands in the names H, D"),
+        ({"units": {"H": "mm"}}, "No unit for 'D'"),
+        ({"units": {"H": "mm", "D": "foo"}}, "'foo', the unit of 'D', is not a unit"),
+        ({"units": {"H": "mm", "D": "mm", "Q": "s"}}, "units names 'Q', which is not in the data"),
+        (
+            {"units": {"H": "mm", "D": "s"}, "guesses": ["c0 + H"]},
+            r"The guess 'c0 \+ H' does not survive a change of units \(H in mm, D in s\)",
+        ),
+        ({"search": Search(units={"H": "mm"})}, "units is .* in search and None in the estimator"),
         ({"guesses": "c0*H"}, "guesses must be a list of equations, got 'c0"),
         ({"guesses": ["c0*Q"]}, "Unknown name 'Q'"),
         ({"guesses": ["sqrt(H)"]}, "needs the operator 'sqrt', which is not among"),
@@ -510,3 +521,45 @@ def test_an_estimator_that_an_earlier_version_saved_had_a_uniform_prior(fitted, 
     (tmp_path / HEADER).write_text(json.dumps(header))
     loaded = load(tmp_path)
     assert loaded.law_prior == "uniform" and loaded.interval == ()
+
+
+@quiet
+def test_units_forbid_laws_give_parameters_theirs_and_are_saved(tmp_path):
+    given = {"H": "mm", "D": "s"}
+    regressor = make(operators=("+", "*", "sqrt"), units=given).fit(*SHELF)
+    result = regressor.result_
+    assert all(one.is_possible for one in result.equations)
+    assert np.isfinite(regressor.equations_["log_prior"]).all()
+    assert "c0 + H" not in set(regressor.equations_["equation"])
+    assert regressor.best_.estimates()["unit"]["sigma"] == "s"
+    regressor.save(tmp_path)
+    loaded = load(tmp_path)
+    assert loaded.units == given and loaded.result_.search.units == given
+    pd.testing.assert_frame_equal(loaded.best_.estimates(), regressor.best_.estimates())
+    assert clone(loaded).units == given
+    header = json.loads((tmp_path / HEADER).read_text())
+    header["estimator"]["parameters"]["units"] = {"H": "mm"}
+    (tmp_path / HEADER).write_text(json.dumps(header))
+    with pytest.raises(ValueError, match=r"is damaged.*No unit for 'D'"):
+        load(tmp_path)
+    # A file of an earlier version knows of none.
+    del header["estimator"]["parameters"]["units"], header["search"]["units"]
+    (tmp_path / HEADER).write_text(json.dumps(header))
+    assert load(tmp_path).units is None and not load(tmp_path).result_.units.are_known
+
+
+@quiet
+def test_units_are_those_in_the_names_of_columns_if_asked_for(tmp_path):
+    X, y = SHELF[0].rename(columns={"H": "H [mm]"}), SHELF[1].rename("D (mm)")
+    regressor = make(operators=("*", "sqrt"), units="auto").fit(X, y)
+    assert regressor.units == "auto"
+    assert regressor.result_.units.by_name == {"H [mm]": "mm", "D (mm)": "mm"}
+    regressor.save(tmp_path)
+    loaded = load(tmp_path)
+    assert loaded.units == "auto" and loaded.result_.units.by_name == {
+        "H [mm]": "mm",
+        "D (mm)": "mm",
+    }
+    # A table without names has no units in them.
+    with pytest.raises(ValueError, match="No unit stands in the names x0, y"):
+        make(units="auto").fit(X.to_numpy(), y.to_numpy())

@@ -422,3 +422,23 @@ def test_rival_laws_are_drawn_with_the_places_to_measure():
     ax = plot_suggestion(curves.set_axis([1.0, 2.0]), [1.0, 2.0], two)
     assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2"]
     plt.close(ax.figure)
+
+
+def test_axes_show_the_units_that_names_do_not_hold(posterior):
+    X, y = SHELF
+    units = {"H": "mm", "D": "cm**(1/2)", "D [mm]": "mm"}
+    ax = plot_fit(GRID, make_prediction(), X, y, units=units)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("H [mm]", "D [cm$^{1/2}$]")
+    ax = plot_parity(y[:3], make_prediction(), units=units)
+    assert ax.get_xlabel() == "D [cm$^{1/2}$], observed"
+    held = plot_residuals(y.rename("D [mm]"), y, units=units)
+    assert held[0].get_ylabel() == "residual of D [mm]"
+    curves = pd.DataFrame({"c0*H": [0.0, 4.0]}, index=[0.0, 4.0])
+    ax = plot_suggestion(curves, [4.0], make_data(X, y), units=units)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("H [mm]", "D [cm$^{1/2}$]")
+    own = {"c0": "mm", "c1": "mm**(1/2)", "sigma": ""}
+    wanted = ["$c_{0}$ [mm]", "$c_{1}$ [mm$^{1/2}$]", r"$\sigma$"]
+    assert [ax.get_xlabel() for ax in plot_posterior(posterior, units=own)] == wanted
+    axes = plot_pairs(posterior, units=own)
+    assert [ax.get_xlabel() for ax in axes[-1]] == wanted
+    to_svg(axes[0, 0].figure)

@@ -148,3 +148,38 @@ def test_without_evidence_nothing_is_said_of_what_matters():
     content = gather_content(search("rmse"))
     assert content.inclusion is content.robustness is content.suggestions is None
     assert "Without evidence nothing can be said" in render_report(content)
+
+
+def test_units_of_columns_and_parameters_are_shown():
+    laws = ["c0*sqrt(H)", "c0 + H"]
+    units = {"H": "mm", "D": "s"}
+    found = weigh_equations(laws, *SHELF, settings=Settings(), units=units, random_seed=1)
+    content = gather_content(found)
+    assert content.units == units
+    assert content.parameter_units == {"c0": "s/mm**(1/2)", "sigma": "s"}
+    page = render_report(content)
+    assert page.count("s/mm<sup>1/2</sup>") == 2  # on the card and in the table
+    assert r"\,\mathrm{s}/\mathrm{mm}^{1/2}" in page
+    assert "<td>H</td><td>variable</td><td>mm</td>" in page
+    assert "all equations were equally probable beforehand" in page
+
+
+def test_without_units_the_report_has_no_room_for_them(result):
+    content = gather_content(result)
+    assert content.units == content.parameter_units == {}
+    assert ">unit<" not in render_report(content)
+
+
+def test_the_units_of_a_search_are_among_its_settings():
+    data = make_data(*SHELF)
+    options = Search(
+        operators=("*", "sqrt"),
+        population_size=8,
+        generations=2,
+        n_islands=1,
+        n_enumerated=50,
+        units={"H": "mm", "D": "mm"},
+    )
+    found = run_evolution(data, search=options, random_seed=1)
+    result = from_evolution(found, data, search=options, settings=QUICK, random_seed=1)
+    assert gather_content(result).settings["units"] == "H: mm, D: mm"

@@ -22,6 +22,7 @@ from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
 from pmsr.result.result import from_evolution, load_result
 from pmsr.result.storage import HEADER
+from pmsr.search.bench import Bench
 from pmsr.search.evolution import Evolution, run_evolution
 from pmsr.settings import FINALIST, QUICK, Search, Settings
 
@@ -712,3 +713,47 @@ def test_the_credible_set_is_the_smallest_that_holds_enough(result, found):
     best = wrap(found).best.score
     rest = wrap(dataclasses.replace(found, log_rest=best + 3.0))
     assert rest.credible_set(0.95).attrs["probability"] == pytest.approx(1 - rest.unweighed_share)
+
+
+@pytest.mark.parametrize("law_prior", ["description", "uniform"])
+def test_a_law_has_the_prior_of_the_search_also_where_units_are_known(law_prior):
+    search = Search(
+        operators=("+", "*", "sqrt"),
+        population_size=8,
+        generations=2,
+        n_islands=1,
+        n_enumerated=50,
+        law_prior=law_prior,
+        units={"H": "mm", "D": "?"},
+        interval=["H"],
+    )
+    found = run_evolution(DATA, search=search, random_seed=1)
+    result = wrap(found, search)
+    bench = Bench(result.problem, search, QUICK, 1)
+    assert len(result) > 3
+    for (equation, _), one in zip(
+        sorted(found.finalists, key=lambda pair: pair[0].key),
+        sorted(result.equations, key=lambda one: one.equation.key),
+        strict=True,
+    ):
+        assert one.log_prior == bench.log_prior(equation.program) > -np.inf, equation
+    assert result.units.by_name == {"H": "mm", "D": "?"}
+
+
+def test_units_of_a_search_are_saved_also_of_columns_that_do_not_vary(tmp_path):
+    X = SHELF[0].assign(T=293.0)
+    data = make_data(X, SHELF[1])
+    units = {"H": "mm", "T": "K", "D": "mm"}
+    search = dataclasses.replace(SEARCH, units=units, interval=["T"])
+    found = run_evolution(data, search=search, random_seed=1)
+    result = from_evolution(found, data, search=search, settings=QUICK, random_seed=1)
+    assert result.best.units.by_name == {"H": "mm", "D": "mm"}
+    result.save(tmp_path)
+    after = load_result(tmp_path)
+    assert after.units.by_name == units and after.units.interval_names == ("T",)
+    assert after.best.parameter_units == result.best.parameter_units
+    header = json.loads((tmp_path / HEADER).read_text())
+    header["search"]["units"] = {"H": ["mm"], "T": "K", "D": "mm"}
+    (tmp_path / HEADER).write_text(json.dumps(header))
+    with pytest.raises(ValueError, match=r"is damaged.*The unit of 'H' must be a text"):
+        load_result(tmp_path)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -642,3 +643,65 @@ def test_a_search_that_had_not_settled_says_so_beside_every_probability(run, cap
     assert "Go on:   pmsr resume" in shown
     commands._tell(result, run, arguments)
     assert "settled" not in capsys.readouterr().out
+
+
+def test_units_are_read_shown_and_kept(data, tmp_path, capsys):
+    command = ["fit", data, "--target", "D", *TINY, "--generations", "2", "--out", "a"]
+    assert main([*command, "--units", "H=mm", "D=mm", "--no-report"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"sigma = .* mm  \(noise in D\)", shown)
+    units = {"H": "mm", "D": "mm"}
+    assert json.loads((tmp_path / "a" / SETTINGS).read_text())["parameters"]["units"] == units
+    assert main(["resume", "a", "--generations", "1", "--json", "--no-report"]) == 0
+    told = read_json(capsys.readouterr().out)
+    assert told["units"] == units and told["estimates"]["sigma"]["unit"] == "mm"
+    # A run of an earlier version knows of none.
+    whole = json.loads((tmp_path / "a" / SETTINGS).read_text())
+    del whole["parameters"]["units"]
+    (tmp_path / "a" / SETTINGS).write_text(json.dumps(whole))
+    assert read_run(tmp_path / "a").parameters["units"] is None
+
+
+def test_units_in_names_are_written_down(tmp_path, capsys):
+    table = SHELF[0].assign(D=SHELF[1]).set_axis(["H [mm]", "D (cm)"], axis=1)
+    table.to_csv("named.csv", index=False)
+    command = ["fit", "named.csv", "--target", "D (cm)", *TINY, "--generations", "1"]
+    assert main([*command, "--units", "auto", "--out", "a", "--json", "--no-report"]) == 0
+    assert read_json(capsys.readouterr().out)["units"] == {"H [mm]": "mm", "D (cm)": "cm"}
+    assert read_run(tmp_path / "a").parameters["units"] == {"H [mm]": "mm", "D (cm)": "cm"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["H=mm"], "No unit for 'D'"),
+        (["H=mm", "D=foo"], "'foo', the unit of 'D', is not a unit"),
+        (["H=mm", "D=mm", "D=cm"], "'D' has two units"),
+        (["H=mm", "D=mm", "Q=s"], "units names 'Q'"),
+        (["auto"], "No unit stands in the names H, D"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_units_that_are_none_are_refused_before_anything_is_written(
+    data, words, message, command, tmp_path, capsys
+):
+    arguments = [command, data, *(["c0*H"] if command == "compare" else []), "--target", "D"]
+    assert main([*arguments, "--out", "b", "--units", *words]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_guess_that_contradicts_units_is_refused(data, tmp_path, capsys):
+    guess = ["--units", "H=mm", "D=s", "--guess", "c0 + H"]
+    assert main(["fit", data, "--target", "D", "--out", "b", *guess]) == 1
+    assert "The guess 'c0 + H' does not survive a change of units" in capsys.readouterr().err
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_comparison_knows_units_and_arbitrary_zeros(data, capsys):
+    command = ["compare", data, "--target", "D", "c0*sqrt(H)", "c0 + H", "--json"]
+    assert main([*command, "--units", "H=mm", "D=s", "--interval", "H"]) == 0
+    told = read_json(capsys.readouterr().out)
+    assert told["estimates"]["c0"]["unit"] == "s/mm**(1/2)"
+    assert told["equations"][1]["probability"] == 0.0
+    assert told["coincidences"] == ["depends on where H is zero"]
