@@ -412,6 +412,33 @@ def print_tables(table):
     train = table[(table["kind"] == "ranked") & (table["set"] == "train")]
     by_rule = {rule: train[train["rule"] == rule] for rule in RULES}
     print_summaries("Other rules, ranked, training laws", by_rule)
+    print_causes(default, trials)
+
+
+def print_causes(default, trials):
+    """Print where winners are more, and less, often right than they say."""
+    few, noisy = trials["n"] <= trials["n"].median(), trials["noise"] > trials["noise"].median()
+    groups = {"seen": trials[trials["seen"] == 1], "not seen": trials[trials["seen"] == 0]}
+    for rows, is_few in (("fewer rows", few), ("more rows", ~few)):
+        for noise, is_noisy in (("more noise", noisy), ("less noise", ~noisy)):
+            groups[f"{rows}, {noise}"] = trials[is_few & is_noisy]
+    medians = f"{trials['n'].median():g} rows, {100 * trials['noise'].median():.1f} % noise"
+    print_summaries(f"Where, both halves, by medians ({medians})", groups)
+    for first, second in (("search", "own"), ("ranked", "all")):
+        pairs = default[default["kind"] == first].merge(
+            default[default["kind"] == second], on=["law", "seed"]
+        )
+        for what in WHATS:
+            apart = pairs[f"p_{what}_x"] - pairs[f"p_{what}_y"]
+            changed = (pairs[f"{what}_true_x"] != pairs[f"{what}_true_y"]).sum()
+            print(
+                f"{first} less {second}, {what}: mean {apart.mean():+.3f}, mean size "
+                f"{apart.abs().mean():.3f}, largest {apart.abs().max():.3f}; right in one of them "
+                f"only: {changed} of {len(pairs)}"
+            )
+    wrong = trials[trials["p_winner"].gt(0.8) & trials["winner_true"].eq(0)]
+    print("\nWrong with more than 80 %:")
+    print(wrong[["law", "kind", "n", "noise", "seen", "p_winner", "winner"]].to_string(index=False))
 
 
 def draw(table):
