@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -144,10 +145,11 @@ class LawPrior:
     counts: LawCounts | None = None
 
     def __post_init__(self) -> None:
-        for name in ("per_node", "per_coincidence"):
-            _check_cost(name, getattr(self, name))
-        if self.per_pure_number is not None:
-            _check_cost("per_pure_number", self.per_pure_number)
+        for name in ("per_node", "per_coincidence", "per_pure_number"):
+            cost = getattr(self, name)
+            if cost is not None or name != "per_pure_number":
+                _check_cost(name, cost)
+                object.__setattr__(self, name, float(cost))  # files hold no numbers of NumPy
         if not isinstance(self.operators, Mapping):
             raise ValueError(
                 'operators must map names to costs, such as {"sin": 3.0}, got '
@@ -319,7 +321,7 @@ class _Checked:
         if _is_impossible(law, **looks):
             return -math.inf
         log_p = self.function(law)
-        is_number = isinstance(log_p, (int, float, np.floating)) and not isinstance(log_p, bool)
+        is_number = isinstance(log_p, Real) and not isinstance(log_p, bool)
         if not is_number or math.isnan(log_p) or log_p == math.inf:
             raise ValueError(
                 f"law_prior returned {log_p!r} for {law}. Return a number, the log of a "
@@ -380,7 +382,7 @@ def find_log_priors(
 
 
 def _check_cost(name: str, cost: Any) -> None:
-    is_number = isinstance(cost, (int, float, np.floating)) and not isinstance(cost, bool)
+    is_number = isinstance(cost, Real) and not isinstance(cost, bool)
     if not is_number or not 0.0 <= cost < math.inf:
         raise ValueError(f"{name} must be a number of at least 0, got {cost!r}.")
 

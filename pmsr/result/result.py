@@ -110,6 +110,8 @@ class Result:
     units
         Units of the columns and of the target, with the columns whose zero is arbitrary; None if
         nothing is known of them.
+    constant_log_prior
+        Log prior of a constant, if ``law_prior`` cannot be asked: a loaded result has no function.
 
     Examples
     --------
@@ -137,6 +139,7 @@ class Result:
     law_prior: LawPriorOption = "uniform"
     coverage: Coverage = field(default_factory=Coverage)
     units: Units | None = None
+    constant_log_prior: float | None = None
 
     @property
     def data(self) -> Data:
@@ -430,11 +433,16 @@ class Result:
         if not np.isfinite(best.evidence.log_q) or not best.used:
             return float("nan")
         # c0 need not be among the equations: its log q is known in closed form.
-        constant = constant_equation(self.data.names)
-        log_prior = find_log_prior(constant, self.data, self.law_prior, units=self.units)
-        constants = [self.problem.constant_log_q + log_prior]
+        constants = [self.problem.constant_log_q + self._constant_log_prior()]
         constants += [one.score for one in self.equations if not one.used]
         return best.score - float(np.nanmax(constants))
+
+    def _constant_log_prior(self) -> float:
+        """Log prior of a constant, which need not be among the equations."""
+        if self.constant_log_prior is not None:
+            return self.constant_log_prior
+        constant = constant_equation(self.data.names)
+        return find_log_prior(constant, self.data, self.law_prior, units=self.units)
 
     @property
     def _n_tried(self) -> int:
@@ -818,7 +826,8 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
             )
         equations.append(fitted)
     names = header["names"]
-    n_failed = header.get("n_failed")
+    # An earlier version saved neither.
+    n_failed, of_constant = header.get("n_failed"), header.get("constant_log_prior")
     result = Result(
         equations=tuple(equations),
         names=None if names is None else tuple(map(as_text, as_list(names))),
@@ -835,7 +844,10 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         law_prior=read_prior(header.get("law_prior", "uniform")),
         coverage=read_coverage(header.get("coverage", {})),
         units=units,
+        constant_log_prior=None if of_constant is None else as_number(of_constant),
     )
+    if result.constant_log_prior is not None and not result.constant_log_prior < np.inf:
+        raise ValueError(f"a constant has log_prior = {result.constant_log_prior!r}")
     if result.names is not None and len(set(result.names)) != len(result):
         raise ValueError(f"{len(result)} equations have the names {', '.join(result.names)}")
     if result.chosen >= len(result):
@@ -904,6 +916,7 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "equations": equations,
         "history": result.history,
         "law_prior": record_prior(result.law_prior),
+        "constant_log_prior": result._constant_log_prior(),
         "coverage": asdict(result.coverage),
     }
     if result.search is None and result.units is not None:

@@ -1,6 +1,8 @@
+import json
 import math
 import pickle
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -269,6 +271,12 @@ def test_costs_are_checked_when_they_are_made(costs, message):
         LawPrior(**costs)
 
 
+def test_numbers_of_numpy_are_costs_and_can_be_saved():
+    prior = LawPrior(per_node=np.float32(1.5), per_pure_number=np.int64(2), operators={"sin": 3})
+    assert prior == LawPrior(per_node=1.5, per_pure_number=2.0, operators={"sin": 3.0})
+    assert json.loads(json.dumps(asdict(prior)))["per_node"] == 1.5
+
+
 def test_a_prior_is_frozen_hashable_and_can_be_sent_to_workers():
     given = {"sin": 3.0}
     prior = LawPrior(operators=given)
@@ -299,6 +307,8 @@ def test_the_option_is_a_word_a_prior_or_a_function():
     assert read_law_prior(own) is own
     assert read_law_prior(lambda equation: -float(equation.complexity))(law, signs=(1,)) == -3.0
     assert read_law_prior(lambda equation: -math.inf)(law) == -math.inf
+    for number in (-3, np.int64(-3), np.float32(-3.0)):
+        assert read_law_prior(lambda equation, number=number: number)(law) == -3.0
     for bad in ("flat", 3.0, None):
         with pytest.raises(ValueError, match="law_prior must be"):
             read_law_prior(bad)

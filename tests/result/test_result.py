@@ -211,6 +211,9 @@ def test_the_prior_over_laws_is_saved(found, tmp_path, law_prior):
             after.law_prior(before.best.equation)
         after.save(tmp_path)
         assert load_result(tmp_path).law_prior == after.law_prior
+    # Doubts compare with a constant, which need not be among the equations.
+    assert after._lead() == before._lead() and after.warnings == before.warnings
+    assert after.select(1)._lead() == before.select(1)._lead()
 
 
 def test_a_saved_result_of_an_earlier_version_had_a_uniform_prior_and_one_island(found, tmp_path):
