@@ -78,7 +78,6 @@ N_NEW = 9  # further datasets of each law
 TEMPERS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 N_EACH = 1_000  # candidates for each of them
 N_BOOTSTRAP = 2_000
-AIM = 0.10
 N_FINALISTS = Search().n_finalists
 
 # Nats a node or "counts", for a coincidence, for a pure number; what log q is multiplied with:
@@ -360,7 +359,7 @@ SUMMARY = "trials | mean probability | right | difference | ECE | 95 % interval 
 
 def print_summaries(title, groups):
     """Print a table with a row for each group of trials, for winners and families."""
-    print(f"\n{title}\n\n| trials | of | {SUMMARY}|{'---|' * 9}")
+    print(f"\n{title}\n\n| group | of | {SUMMARY}|{'---|' * 9}")
     for name, table in groups.items():
         for what in WHATS:
             print(f"| {name} | {what} | {row_of(table, what)}")
@@ -444,6 +443,7 @@ def print_causes(default, trials):
 def draw(table):
     """Draw how often laws of each reported probability are right."""
     trials = table[table["rule"] == "default"]
+    plt.rcParams["svg.hashsalt"] = "law_calibration"  # the same file for the same results
     fig, axes = plt.subplots(2, 2, figsize=(8, 7.6), sharex=True, sharey=True)
     titles = {"search": "one search a law", "ranked": "candidates ranked on new data"}
     colours = {"train": ("#0072B2", -0.008), "test": ("#D55E00", 0.008)}
@@ -472,7 +472,7 @@ def draw(table):
     for ax in axes[:, 0]:
         ax.set_ylabel("share that is right")
     fig.tight_layout()
-    fig.savefig(PICTURE)
+    fig.savefig(PICTURE, metadata={"Date": None})
     plt.close(fig)
 
 
