@@ -546,7 +546,7 @@ def _weigh_constant(program: Program, problem: Problem, failed: Evidence) -> Evi
 
     def log_z(phi: float, one: Problem) -> float:
         integral = one.scale.log_integral(0, n, square, phi)
-        return integral - (phi * n / 2.0) * np.log(2.0 * np.pi) + phi * one.log_weight
+        return float(integral - (phi * n / 2.0) * np.log(2.0 * np.pi) + phi * one.log_weight)
 
     log_q = log_z(1.0, problem) - log_z(gamma, problem)
     return replace(

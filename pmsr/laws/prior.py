@@ -320,7 +320,7 @@ class _Checked:
     def __call__(self, law: Equation, **looks: Any) -> float:
         if _is_impossible(law, **looks):
             return -math.inf
-        log_p: Any = self.function(law)  # a promise of the user
+        log_p: Any = self.function(law)  # users may return anything
         is_number = isinstance(log_p, Real) and not isinstance(log_p, bool)
         if not is_number or math.isnan(log_p) or log_p == math.inf:
             raise ValueError(

@@ -40,6 +40,9 @@ def tabulate_robustness(
     DataFrame
         As :meth:`pmsr.result.result.Result.robustness`.
     """
+    is_count = isinstance(n_reweighed, int | np.integer) and not isinstance(n_reweighed, bool)
+    if not is_count or n_reweighed < 0:
+        raise ValueError(f"n_reweighed must be an integer of at least 0, got {n_reweighed!r}.")
     leading = [k for k, one in enumerate(equations) if np.isfinite(one.score)]
     own = next((one.places for one in families if chosen in one.places), (chosen,))
     rows = []

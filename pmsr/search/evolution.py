@@ -487,7 +487,9 @@ class _Run:
         order = rank(scores, [equation.complexity for equation, _ in pairs])
         screened = self._screened()
         laws_done, shapes = (self.levels.get(kind, Unit(kind, 0, 0)) for kind in ("laws", "shapes"))
-        final = [law.law for law in laws if spelled[law.key][0].key in self.weighed]
+        # Of what failed to be weighed the closed form is all that is known.
+        known = {equation.key for equation, evidence in pairs if evidence.failure is None}
+        final = [law.law for law in laws if spelled[law.key][0].key in known]
         return Evolution(
             finalists=tuple(pairs[place] for place in order),
             front=tuple(archive.front),

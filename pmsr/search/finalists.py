@@ -51,8 +51,12 @@ def order_finalists(
         One spelling of each law: the simplest, the best, the next simplest, the next best, ...
     """
     best = distinct_laws(leaders, variables)[:n]
-    laws = best + [law for law in distinct_laws(front, variables) if not _among(law, best)]
-    simple = sorted((law for law in laws if _among(law, front)), key=lambda law: law.complexity)
+    laws = best + [
+        law for law in distinct_laws(front, variables) if not _among(law, best, variables)
+    ]
+    simple = sorted(
+        (law for law in laws if _among(law, front, variables)), key=lambda law: law.complexity
+    )
     pairs = zip_longest(simple, best)
     return list(dict.fromkeys(law for pair in pairs for law in pair if law is not None))
 
@@ -104,17 +108,25 @@ def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> 
         n_curved = program.n_parameters - len(program.affine)
         return candidate.complexity, candidate.n_parameters, n_curved, -candidate.score
 
-    laws = group_laws(list(map(_trace, candidates)), relative=SAME_ERROR).values()
+    traces = [_trace(candidate, variables) for candidate in candidates]
+    laws = group_laws(traces, relative=SAME_ERROR).values()
     return [min((candidates[k] for k in spellings), key=simplicity) for spellings in laws]
 
 
-def _trace(candidate: Candidate) -> Trace:
-    """Return by what a candidate's law is recognised: the search keeps no more than its error."""
-    return Trace(candidate.key, (candidate.rmse,))
+def _trace(candidate: Candidate, variables: Sequence[str]) -> Trace:
+    """Return by what a candidate's law is recognised: its error, and which variables it has.
+
+    The search keeps no more. Of two columns that say the same, such as a length in mm and in cm,
+    either may be the cause: laws of one and of the other are two.
+    """
+    symbols = read_key(candidate.key, tuple(variables)).expression.free_symbols
+    used = {symbol.name for symbol in symbols}
+    return Trace(candidate.key, (candidate.rmse, *(float(name in used) for name in variables)))
 
 
-def _among(candidate: Candidate, others: Sequence[Candidate]) -> bool:
-    return is_among(_trace(candidate), map(_trace, others), relative=SAME_ERROR)
+def _among(candidate: Candidate, others: Sequence[Candidate], variables: Sequence[str]) -> bool:
+    traces = (_trace(other, variables) for other in others)
+    return is_among(_trace(candidate, variables), traces, relative=SAME_ERROR)
 
 
 def reserve(whole: float, quick: float, settings: Settings) -> float:
@@ -175,9 +187,15 @@ def weigh_finalists(
             break
         # With other random numbers: the search has chosen those that its own had favoured.
         effort = [thorough if keys[key] else settings for key in chunk]
-        for equation, one in _weigh_again(chunk, workers, effort, seed + 1, until):
-            weighed.add(equation.key)
-            yield equation, one
+        found = list(_weigh_again(chunk, workers, effort, seed + 1, until))
+        # What few draws cannot weigh, more may.
+        failed = {equation.key for equation, one in found if one.evidence.failure is not None}
+        doubtful = [k for k in chunk if not keys[k] and read_key(k, workers.names).key in failed]
+        more = [thorough] * len(doubtful)
+        found += _weigh_again(doubtful, workers, more, seed + 1, until)
+        last = {equation.key: (equation, one) for equation, one in found}
+        weighed |= set(last)
+        yield from last.values()
         slowest = max(slowest, time.monotonic() - clock)
     # The simplest and the best must be there. For those that there was no time for, what the
     # search itself knows of them, with its larger standard error, has to do.

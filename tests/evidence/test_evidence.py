@@ -169,6 +169,8 @@ def test_without_parameters_the_evidence_is_an_integral_over_sigma():
         log_z.append(exponent.max() + np.log(np.trapezoid(np.exp(exponent - exponent.max()), u)))
     assert run.log_q == pytest.approx(log_z[0] - log_z[1], abs=1e-6)
     assert run.failure is None and run.log_q_se == 0.0 and run.n_parameters == 0
+    # As of any other equation: what a checkpoint gives back is then the same to the type.
+    assert {type(run.log_q), type(run.log_z), type(run.prior_sensitivity)} == {float}
     assert run.rmse == pytest.approx(np.sqrt(sse / 5))
 
 

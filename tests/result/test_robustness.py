@@ -87,3 +87,9 @@ def test_where_all_were_equally_probable_short_laws_are_tried_as_more_probable()
 def test_where_nothing_could_be_weighed_there_is_nothing_to_compare():
     failed = weigh_equations(["log(-H)"], *SHELF, settings=QUICK, random_seed=1)
     assert failed.robustness().empty
+
+
+@pytest.mark.parametrize("n", [-1, 1.5, True, "all"])
+def test_how_many_are_weighed_again_is_a_count(result, n):
+    with pytest.raises(ValueError, match="n_reweighed must be an integer of at least 0, got"):
+        result.robustness(n)

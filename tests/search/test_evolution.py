@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pytest
 
+import pmsr.search.evolution
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import OPERATORS
@@ -18,6 +19,7 @@ from pmsr.limits import check_time
 from pmsr.search.checkpoint import read_progress
 from pmsr.search.engines import ENGINES
 from pmsr.search.evolution import _Run, run_evolution
+from pmsr.search.finalists import weigh_finalists
 from pmsr.search.funnel import Funnel
 from pmsr.search.sampler import Sampler
 from pmsr.search.workers import Workers
@@ -423,3 +425,19 @@ def test_time_may_run_out_in_the_first_population(tmp_path, monkeypatch, seconds
     longer = Search(**{**vars(search), "max_time": None, "generations": 2})
     resumed = run_evolution(SHELF, **{**options, "search": longer})
     assert len(resumed.history) == 3
+
+
+def test_what_failed_to_be_weighed_counts_by_the_closed_form(monkeypatch):
+    def fail_one(keys, *arguments, **options):
+        for equation, one in weigh_finalists(keys, *arguments, **options):
+            if str(equation) == "c0*sqrt(H)":
+                bad = replace(one.evidence, log_q=-np.inf, failure="unreliable")
+                one = replace(one, evidence=bad)
+            yield equation, one
+
+    whole = run_evolution(SHELF, search=SMALL, random_seed=1)
+    assert str(whole.winner) == "c0*sqrt(H)"
+    monkeypatch.setattr(pmsr.search.evolution, "weigh_finalists", fail_one)
+    found = run_evolution(SHELF, search=SMALL, random_seed=1)
+    score = max(one.score for one in found.front)
+    assert found.log_rest >= score > whole.log_rest

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import pytest
 import pmsr.search.finalists
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
+from pmsr.evidence.evidence import Weighed, compute_evidence
 from pmsr.evidence.problem import as_problem
 from pmsr.search.archive import Candidate
 from pmsr.search.bench import Bench
@@ -20,6 +22,7 @@ from pmsr.search.finalists import (
     order_finalists,
     reserve,
     spell,
+    weigh_finalists,
 )
 from pmsr.search.funnel import Funnel, enumerate_into
 from pmsr.search.genome import equation_genome
@@ -63,6 +66,33 @@ def test_spellings_of_one_law_are_one_finalist():
     ]
     laws = distinct_laws(spelt, ["H"])
     assert [law.key for law in laws] == [spelt[3].key, spelt[2].key]
+
+
+def test_laws_of_two_columns_that_say_the_same_are_two():
+    laws = [
+        Candidate(text, -9.0, -9.0, 0.1, 13.7598, 1, 4)
+        for text in ("c0*sqrt(H_mm)", "c0*sqrt(H_cm)", "sqrt(c0*H_mm)")
+    ]
+    assert distinct_laws(laws, ["H_mm", "H_cm"]) == laws[:2]
+    assert len(order_finalists(laws[:1], laws[1:2], ["H_mm", "H_cm"], 5)) == 2
+
+
+def test_what_few_draws_cannot_weigh_is_weighed_with_more():
+    good = compute_evidence("c0*sqrt(H)", *load_galileo("shelf"), settings=QUICK, random_seed=1)
+    failed = replace(good, log_q=-np.inf, failure="unreliable: too few draws reach the posterior")
+    efforts = []
+
+    def weigh(tasks, seed, until):
+        efforts.append([settings for _, _, settings in tasks])
+        return [Weighed(good if one.thorough else failed) for one in efforts[-1]]
+
+    workers = SimpleNamespace(n_workers=2, names=("H",), weigh=weigh)
+    keys = {"c0*sqrt(H)": True, "c0*H": False}
+    found = list(weigh_finalists(keys, workers, QUICK, 0, limit=np.inf, quick=0.0))
+    assert [str(equation) for equation, _ in found] == list(keys)
+    assert all(one.evidence.failure is None for _, one in found)
+    thorough = QUICK.for_finalists()
+    assert [some for some in efforts if some] == [[thorough, QUICK], [thorough]]
 
 
 def test_the_simplest_and_the_best_are_weighed_first():
