@@ -26,6 +26,7 @@ from pmsr.laws.prior import LawPrior
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
 from pmsr.result.storage import HEADER
+from pmsr.search.checkpoint import read_progress
 from pmsr.search.evolution import run_evolution
 from pmsr.settings import QUICK, Search, Settings
 
@@ -312,11 +313,10 @@ pmsr.BayesianSymbolicRegressor(
 def test_a_killed_fit_goes_on(tmp_path):
     path = tmp_path / "run.npz"
     process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", RUN_UNTIL_KILLED, str(path)])
-    for _ in range(600):
+    for _ in range(1200):
         time.sleep(0.1)
-        if path.exists():
+        if path.exists() and read_progress(path)[0] >= 1:
             break
-    time.sleep(0.5)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     first = make(random_state=3, generations=0, checkpoint=path).fit(*SHELF)

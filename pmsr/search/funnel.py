@@ -235,8 +235,13 @@ class Funnel:
             with self._timed("weighing"):
                 evidence = weigh(law.program, bench.problem, bench.settings, seed).evidence
             self.n_sampled += 1
-            self.leaders.weigh(law, evidence.log_q, evidence.log_q_se)
-            self.weighed[law.law] = evidence.log_q
+            log_q, error = evidence.log_q, evidence.log_q_se
+            if evidence.failure is not None:
+                # Few draws could not weigh it. More may, among the finalists: till then the closed
+                # form has to do.
+                log_q, error = law.log_q, np.inf
+            self.leaders.weigh(law, log_q, error)
+            self.weighed[law.law] = log_q
         if len(self.weighed) > len(known):
             new = {law: log_q for law, log_q in self.weighed.items() if law not in known}
             self.memory.learn(new)

@@ -32,7 +32,8 @@ class Leader:
     rmse
         Of the best fit.
     log_q, log_q_se
-        By the closed form, and NaN; or as it was weighed, with its standard error.
+        By the closed form, and NaN; or as it was weighed, with its standard error, infinite
+        if the draws did not suffice.
     log_p
         Log prior probability of the spelling.
     size

@@ -180,11 +180,10 @@ run_evolution(data, search=search, random_seed=3, checkpoint=sys.argv[1])
 def test_a_killed_search_resumes(tmp_path):
     path = tmp_path / "run.npz"
     process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", RUN_UNTIL_KILLED, str(path)])
-    for _ in range(600):
+    for _ in range(1200):
         time.sleep(0.1)
-        if path.exists():
+        if path.exists() and read_progress(path)[0] >= 1:
             break
-    time.sleep(0.5)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     reached = read_progress(path)[0]
