@@ -5,7 +5,7 @@ import time
 import numpy as np
 from numba.core.event import install_recorder
 
-from pmsr.data import make_data
+from pmsr.data import Data
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import table_fingerprint
 from pmsr.evidence.evidence import seed_for, weigh
@@ -30,7 +30,8 @@ def warm_up() -> float:
         return 0.0
     started = time.monotonic()
     x = np.linspace(1.0, 2.0, 8)
-    problem = Problem.of(make_data(x, 1.0 / x + 0.01 * np.cos(9.0 * x), names=["x"]), QUICK)
+    data = Data(x[:, None], 1.0 / x + 0.01 * np.cos(9.0 * x), ("x",))
+    problem = Problem.of(data, QUICK)
     bench = Bench(problem, Search(operators=("+", "*", "/")), QUICK, 0)
     laws = [Equation(text, ["x"]) for text in LAWS]
     rng = np.random.default_rng(0)
