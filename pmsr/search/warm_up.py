@@ -30,7 +30,7 @@ def warm_up() -> float:
         return 0.0
     started = time.monotonic()
     x = np.linspace(1.0, 2.0, 8)
-    data = Data(x[:, None], 1.0 / x + 0.01 * np.cos(9.0 * x), ("x",))
+    data = Data(x[:, None], 1.0 / x + 0.01 * np.cos(9.0 * x), ("x",), "y")
     problem = Problem.of(data, QUICK)
     bench = Bench(problem, Search(operators=("+", "*", "/")), QUICK, 0)
     laws = [Equation(text, ["x"]) for text in LAWS]
