@@ -397,15 +397,20 @@ def _go_down(evaluate, nodes, literals, start, X, y, unit, plan, n_steps, work):
     # The start is looked at like any other place, so that all this is compiled once.
     for turn in range(n_steps + 1):
         if turn > 0:
-            while not _solve(
-                work.squares[GRAM],
-                work.vectors[RIGHT],
-                damping,
-                q,
-                work.squares[ROOT],
-                work.vectors[STEP],
-            ):
-                damping *= 10.0
+            is_solved = False
+            while not is_solved and damping < np.inf:
+                is_solved = _solve(
+                    work.squares[GRAM],
+                    work.vectors[RIGHT],
+                    damping,
+                    q,
+                    work.squares[ROOT],
+                    work.vectors[STEP],
+                )
+                if not is_solved:
+                    damping *= 10.0
+            if not is_solved:
+                break  # slopes that are no numbers, though the values are
             promised = 0.0
             for k in range(q):
                 promised += work.vectors[STEP][k] * (
