@@ -1,6 +1,7 @@
 """Measurements, checked once where they enter, and the paper's own datasets."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -31,7 +32,13 @@ class Data:
     target
         Name of the target.
     y_err
-        Known errors of the target, shape (N,), for noise models that ask for them.
+        Known errors of the target, shape (N,), all positive; None if they are not known.
+    counts
+        How often each row was seen, shape (N,), all positive; None for once.
+    X_err
+        Known errors of the variables, shape (N, d), none negative; None if all are exact.
+    groups
+        The experiment to which each row belongs; None if there is only one.
     """
 
     X: NDArray[np.float64]
@@ -39,6 +46,9 @@ class Data:
     names: tuple[str, ...]
     target: str
     y_err: NDArray[np.float64] | None = None
+    counts: NDArray[np.float64] | None = None
+    X_err: NDArray[np.float64] | None = None
+    groups: tuple[str, ...] | None = None
 
     def select(self, names: Sequence[str]) -> "Data":
         """Return the data with only the variables ``names``, in that order.
@@ -53,7 +63,25 @@ class Data:
             if name not in self.names:
                 raise ValueError(f"There is no variable {name!r}.{suggest(name, self.names)}")
         columns = [self.names.index(name) for name in names]
-        return replace(self, X=np.ascontiguousarray(self.X[:, columns]), names=tuple(names))
+        X_err = None if self.X_err is None else np.ascontiguousarray(self.X_err[:, columns])
+        X = np.ascontiguousarray(self.X[:, columns])
+        return replace(self, X=X, X_err=X_err, names=tuple(names))
+
+    def take(self, rows: NDArray[Any]) -> "Data":
+        """Return the data of only these rows, in this order.
+
+        Examples
+        --------
+        >>> make_data([1, 2, 3], [4, 5, 6], y_err=[0.1, 0.2, 0.3]).take(np.array([2, 0])).y_err
+        array([0.3, 0.1])
+        """
+        y_err, counts, X_err = (
+            None if values is None else np.ascontiguousarray(values[rows])
+            for values in (self.y_err, self.counts, self.X_err)
+        )
+        groups = None if self.groups is None else tuple(np.array(self.groups, object)[rows])
+        X, y = np.ascontiguousarray(self.X[rows]), np.ascontiguousarray(self.y[rows])
+        return replace(self, X=X, y=y, y_err=y_err, counts=counts, X_err=X_err, groups=groups)
 
     @property
     def spread(self) -> float:
@@ -101,7 +129,16 @@ def leave_out_constant(data: Data) -> Data:
 
 
 # X and y are Any in this module: what users hand over is recognised by what it can do.
-def make_data(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Data:
+def make_data(
+    X: Any,
+    y: Any,
+    *,
+    names: Sequence[str] | None = None,
+    y_err: Any = None,
+    sample_weight: Any = None,
+    X_err: Any = None,
+    groups: Any = None,
+) -> Data:
     """Return the measurements as arrays of floats, with their names.
 
     Parameters
@@ -115,6 +152,17 @@ def make_data(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Data:
     names
         Names of the variables. By default the column names of a table; ``x0, x1, ...`` for an
         array.
+    y_err
+        Standard errors of the target, one for each row or a number for all; None if they are not
+        known.
+    sample_weight
+        How often each row was seen: 2 is the same as the row twice, and rows of weight 0 are left
+        out. Precisions are no counts: they belong in ``y_err``.
+    X_err
+        Standard errors of the variables: an array of the shape of X, a number for all, or a table
+        of those columns that have errors. 0 is exact.
+    groups
+        Label of the experiment to which each row belongs, of two rows or more.
 
     Returns
     -------
@@ -145,23 +193,29 @@ def make_data(X: Any, y: Any, *, names: Sequence[str] | None = None) -> Data:
         raise ValueError(
             f"X and y must have the same number of rows, got {len(inputs)} and {len(outputs)}."
         )
-    if len(outputs) < 2:
-        raise ValueError(
-            f"At least two rows are needed, got {len(outputs)}. "
-            "One observation cannot tell equations apart."
-        )
     for values, name in zip(inputs.T, checked_names, strict=True):
         _check_magnitude(values, f"Column {name!r}")
     check_order(X, y)
-    _check_spread(outputs, target)
-    return Data(X=inputs, y=outputs, names=checked_names, target=target)
+    data = Data(
+        inputs,
+        outputs,
+        checked_names,
+        target,
+        y_err=None if y_err is None else _read_errors(y_err, y, len(outputs)),
+        counts=None if sample_weight is None else _read_counts(sample_weight, y, len(outputs)),
+        X_err=None if X_err is None else _read_input_errors(X_err, y, checked_names, len(outputs)),
+        groups=None if groups is None else _read_groups(groups, y, len(outputs)),
+    )
+    data = _keep_seen(data)
+    _check_spread(data.y, target)
+    return data
 
 
-def make_data_for(variables: Sequence[str], X: Any, y: Any) -> Data:
+def make_data_for(variables: Sequence[str], X: Any, y: Any, **measured: Any) -> Data:
     """Return the measurements of an equation's variables, in the equation's order.
 
     The columns of a table are found by name and may be more than are needed; those of an array
-    stand for the variables in order.
+    stand for the variables in order. Errors, weights and groups are those of :func:`make_data`.
 
     Examples
     --------
@@ -173,8 +227,8 @@ def make_data_for(variables: Sequence[str], X: Any, y: Any) -> Data:
     """
     columns, found_names = _split_columns(X)
     if found_names is None and len(columns) == len(variables):
-        return make_data(X, y, names=variables)
-    return make_data(X, y).select(variables)
+        return make_data(X, y, names=variables, **measured)
+    return make_data(X, y, **measured).select(variables)
 
 
 def check_X(X: Any, names: Sequence[str], *, others: bool = False) -> NDArray[np.float64]:
@@ -397,9 +451,12 @@ def _to_floats(column: Any, place: str) -> NDArray[np.float64]:
             f"{place}: complex data not supported. Give real and imaginary parts as two columns."
         )
     if values.dtype.kind not in "biuf" or isinstance(dtype, pd.CategoricalDtype):
+        # Text may be classes; dates are not, and nor is a target.
+        is_text = values.dtype.kind in "OSUT" and place.startswith("Column")
+        classes = " If they are classes, give each a column of 0 and 1: pandas.get_dummies(X)."
         raise ValueError(
             f"{place}: values must be numbers, got {dtype}{_quote_example(values)}. "
-            "Convert them with astype(float), or leave the column out."
+            f"Convert them with astype(float), or leave the column out.{classes * is_text}"
         )
     with np.errstate(over="ignore"):
         floats = np.array(values, dtype=np.float64)
@@ -430,14 +487,133 @@ def _quote_example(values: NDArray[Any]) -> str:
     return f", for example {strange[0]!r}" if strange else ""
 
 
-def check_order(X: Any, y: Any) -> None:
+def _read_errors(y_err: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
+    errors = _read_column(y_err, "y_err", y, n_rows)
+    wrong = errors <= 0.0
+    if wrong.any():
+        raise ValueError(
+            f"y_err must be positive, got {errors[wrong][0]:g} in row {_describe_rows(wrong)}. "
+            "Drop the rows whose error is not known, or give the error of the instrument."
+        )
+    for extreme in (errors.min(), errors.max()):
+        _check_magnitude(np.array([extreme]), "y_err")
+    return errors
+
+
+def _read_counts(sample_weight: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
+    counts = _read_column(sample_weight, "sample_weight", y, n_rows)
+    wrong = counts < 0.0
+    if wrong.any():
+        raise ValueError(
+            f"sample_weight must not be negative, got {counts[wrong][0]:g} in row "
+            f"{_describe_rows(wrong)}. A weight is how often the row was seen; 0 leaves it out."
+        )
+    total = float(counts.sum())
+    if not 2.0 <= total < math.inf:
+        raise ValueError(
+            f"sample_weight must sum to the number of observations, 2 or more, got {total:g}. "
+            "Weights are counts; precisions 1/s**2 belong in y_err, as s."
+        )
+    return counts
+
+
+def _read_column(values: Any, role: str, y: Any, n_rows: int) -> NDArray[np.float64]:
+    """Return one number for each row; what is one number stands for all."""
+    if np.ndim(values) == 0 and not hasattr(values, "columns"):
+        values = np.full(n_rows, values)
+    columns, _ = _split_columns(values, role=role)
+    if len(columns) != 1:
+        raise ValueError(
+            f"{role} must have one column, got {len(columns)}. Give one number for each row."
+        )
+    _check_length(columns[0], role, n_rows)
+    check_order(y, values, ("y", role))
+    return _to_floats(columns[0], role)
+
+
+def _read_input_errors(
+    X_err: Any, y: Any, names: tuple[str, ...], n_rows: int
+) -> NDArray[np.float64] | None:
+    if np.ndim(X_err) == 0 and not hasattr(X_err, "columns"):
+        X_err = np.full((n_rows, len(names)), X_err)
+    columns, found = _split_columns(X_err, role="X_err")
+    if found is None and len(columns) != len(names):
+        raise ValueError(
+            f"X_err must have the {len(names)} columns of X ({', '.join(names)}), got "
+            f"{len(columns)}. Give 0 for those that are exact, or a table with names."
+        )
+    errors = np.zeros((n_rows, len(names)))
+    check_order(y, X_err, ("y", "X_err"))
+    for name, column in zip(found or names, columns, strict=True):
+        if name not in names:
+            raise ValueError(f"X_err: there is no variable {name!r}.{suggest(str(name), names)}")
+        _check_length(column, "X_err", n_rows)
+        own = _to_floats(column, f"Column {name!r} of X_err")
+        wrong = own < 0.0
+        if wrong.any():
+            raise ValueError(
+                f"X_err must not be negative, got {own[wrong][0]:g} for {name!r} in row "
+                f"{_describe_rows(wrong)}. Give 0 where a value is exact."
+            )
+        _check_magnitude(own, f"X_err of {name!r}")
+        errors[:, names.index(name)] = own
+    return errors if errors.any() else None
+
+
+def _read_groups(groups: Any, y: Any, n_rows: int) -> tuple[str, ...]:
+    columns, _ = _split_columns(groups, role="groups")
+    if len(columns) != 1:
+        raise ValueError(f"groups must have one column, got {len(columns)}. Join the labels.")
+    _check_length(columns[0], "groups", n_rows)
+    check_order(y, groups, ("y", "groups"))
+    missing = _find_missing(columns[0])
+    if missing.any():
+        raise ValueError(
+            f"groups: missing label in row {_describe_rows(missing)}. "
+            "Name the experiment of every row, or drop the row."
+        )
+    return tuple(str(label) for label in np.asarray(columns[0]).tolist())
+
+
+def _check_length(column: Any, role: str, n_rows: int) -> None:
+    if len(column) != n_rows:
+        raise ValueError(
+            f"{role} and y must have the same number of rows, got {len(column)} and {n_rows}."
+        )
+
+
+def _keep_seen(data: Data) -> Data:
+    """Leave out rows of weight zero, and weights that say nothing; check what is left."""
+    if data.counts is not None:
+        if not data.counts.all():
+            data = data.take(np.flatnonzero(data.counts))
+        if data.counts is not None and np.all(data.counts == 1.0):
+            data = replace(data, counts=None)
+    if len(data.y) < 2:
+        raise ValueError(
+            f"At least two rows are needed, got {len(data.y)}. "
+            "One observation cannot tell equations apart."
+        )
+    sizes = Counter(data.groups or ())
+    for label, size in sizes.items():
+        if size == 1:
+            raise ValueError(
+                f"Every group must have two rows or more, got one of {label!r}. Its own constants "
+                "would explain it whatever the law: leave the row out, or measure again."
+            )
+    return data
+
+
+def check_order(X: Any, y: Any, roles: tuple[str, str] = ("X", "y")) -> None:
     """Refuse the same index in two orders: rows are paired by position, as in scikit-learn."""
     tables = pd.DataFrame | pd.Series
     if not (isinstance(X, tables) and isinstance(y, tables)) or X.index.equals(y.index):
         return
+    first, second = roles
     if X.index.is_unique and set(X.index) == set(y.index):
         raise ValueError(
-            "X and y have the same index in a different order. Use y.loc[X.index], or "
+            f"{first} and {second} have the same index in a different order. Use "
+            f"{second}.loc[{first}.index], or "
             "reset_index(drop=True) on both if the rows already belong together."
         )
 

@@ -68,7 +68,11 @@ class Settings:
         Whether to draw more, and to build a bridge of distributions, where the first draws do not
         cover the target well. The search does without, and says so with a larger ``log_q_se``.
     noise
-        Name of the distribution of the noise, a row of `pmsr.evidence.noise.NOISES`.
+        Name of the distribution of the noise, a row of `pmsr.evidence.noise.NOISES`:
+        ``"gaussian"``, ``"student"``, ``"proportional"``, ``"lognormal"`` or ``"poisson"``.
+    extra_noise
+        Whether a noise of unknown size adds in quadrature to the errors that are known; without
+        known errors there is nothing to add to.
 
     References
     ----------
@@ -96,10 +100,12 @@ class Settings:
     n_replicates: int = 1
     thorough: bool = True
     noise: str = "gaussian"
+    extra_noise: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.thorough, bool):
-            raise ValueError(f"thorough must be True or False, got {self.thorough!r}.")
+        for flag in ("thorough", "extra_noise"):
+            if not isinstance(getattr(self, flag), bool):
+                raise ValueError(f"{flag} must be True or False, got {getattr(self, flag)!r}.")
         _check_choice("parameter_prior", self.parameter_prior, ("invariant", "flat"))
         _check_choice("sigma_prior", self.sigma_prior, ("flat", "log-flat"))
         noise: object = self.noise
@@ -132,7 +138,7 @@ class Settings:
         return 0 if self.sigma_prior == "flat" else 1
 
     def resolve_gamma(
-        self, n_points: int, n_parameters: int, n_training: int | None = None
+        self, n_points: float, n_parameters: int, n_training: int | None = None
     ) -> float:
         r"""Return the exponent :math:`\gamma` as a number.
 
@@ -338,7 +344,7 @@ def check_settings(settings: object, default: Settings) -> Settings:
     return settings
 
 
-ADDED = {"parameter_prior": "flat"}
+ADDED: dict[str, object] = {"parameter_prior": "flat", "extra_noise": False}
 """Options that are younger than saved files, with the value that says what was done before."""
 
 ADDED_TO_SEARCH: dict[str, object] = {

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pmsr.data import check_X, leave_out_constant, load_galileo, make_data, make_sine, suggest
+from pmsr.data import (
+    check_X,
+    leave_out_constant,
+    load_galileo,
+    make_data,
+    make_data_for,
+    make_sine,
+    suggest,
+)
 
 X = [1.0, 2.0, 3.0]
 Y = [1.0, 2.0, 4.0]
@@ -308,3 +316,95 @@ def test_columns_that_are_the_same_in_all_rows_are_found_and_left_out():
     assert leave_out_constant(varying) is varying
     with pytest.raises(ValueError, match=r"Every column of X is the same in all rows, 'T', 'z'"):
         leave_out_constant(data.select(["T", "z"]))
+
+
+def test_errors_weights_and_groups_are_carried():
+    data = make_data(
+        pd.DataFrame({"a": X, "b": Y, "c": [5, 6, 8]}),
+        Y,
+        y_err=pd.Series([1, 2, 3]),
+        sample_weight=[1, 2, 3],
+        X_err=pd.DataFrame({"c": [0.1, 0.0, 0.2]}),
+        groups=[7, 7, 7],
+    )
+    assert data.y_err.tolist() == data.counts.tolist() == [1.0, 2.0, 3.0]
+    assert data.y_err.dtype == data.counts.dtype == data.X_err.dtype == np.float64
+    assert data.X_err.tolist() == [[0, 0, 0.1], [0, 0, 0], [0, 0, 0.2]]
+    assert data.groups == ("7", "7", "7")
+    selected = data.select(["c", "a"])
+    assert selected.X_err.tolist() == [[0.1, 0], [0, 0], [0.2, 0]]
+    taken = selected.take(np.array([2, 0]))
+    assert taken.y_err.tolist() == taken.counts.tolist() == [3.0, 1.0]
+    assert taken.X.tolist() == [[8, 3], [5, 1]] and taken.X_err.tolist() == [[0.2, 0], [0.1, 0]]
+    assert taken.y.tolist() == [4.0, 1.0] and taken.groups == ("7", "7")
+
+
+def test_one_number_is_the_error_of_all_rows():
+    data = make_data(X, Y, y_err=0.1, X_err=0.2)
+    assert data.y_err.tolist() == [0.1] * 3 and data.X_err.tolist() == [[0.2]] * 3
+
+
+def test_rows_of_weight_zero_are_left_out_with_all_that_belongs_to_them():
+    data = make_data(
+        [*X, 9.0],
+        [*Y, 9.0],
+        y_err=[0.1, 0.2, 0.3, 9.0],
+        sample_weight=[2, 1, 3, 0],
+        groups=["a", "a", "a", "b"],
+    )
+    assert data.X.ravel().tolist() == X and data.y.tolist() == Y
+    assert data.y_err.tolist() == [0.1, 0.2, 0.3] and data.counts.tolist() == [2, 1, 3]
+    assert data.groups == ("a", "a", "a")
+
+
+def test_weights_and_errors_that_say_nothing_are_none():
+    data = make_data(X, Y, sample_weight=np.ones(3), X_err=np.zeros((3, 1)))
+    assert data.counts is None and data.X_err is None
+    assert make_data([*X, 5.0], [*Y, 5.0], sample_weight=[1, 1, 1, 0]).counts is None
+
+
+@pytest.mark.parametrize(
+    ("measured", "message"),
+    [
+        ({"y_err": [0.1, 0.0, 0.2]}, r"y_err must be positive, got 0 in row 1 .*error of the"),
+        ({"y_err": [0.1, 0.1, -2.0]}, "y_err must be positive, got -2 in row 2"),
+        ({"y_err": [0.1, np.nan, 0.2]}, r"y_err: missing value \(NaN\) in row 1"),
+        ({"y_err": [0.1, np.inf, 0.2]}, "y_err: infinite value in row 1"),
+        ({"y_err": [0.1, 0.2]}, "y_err and y must have the same number of rows, got 2 and 3"),
+        ({"y_err": [[0.1, 0.2]] * 3}, "y_err must have one column, got 2"),
+        ({"y_err": ["a", "b", "c"]}, "y_err: values must be numbers"),
+        ({"y_err": [1e-200, 1.0, 1.0]}, "y_err must have a magnitude between"),
+        ({"sample_weight": [1, -1, 5]}, "sample_weight must not be negative, got -1 in row 1"),
+        ({"sample_weight": [0, 0, 0]}, r"sum to the number of observations, 2 or more, got 0\. W"),
+        ({"sample_weight": [0.3, 0.3, 0.4]}, "precisions 1/s.*belong in y_err"),
+        ({"sample_weight": [1, np.nan, 1]}, r"sample_weight: missing value \(NaN\) in row 1"),
+        ({"sample_weight": [1, np.inf, 1]}, "sample_weight: infinite value in row 1"),
+        ({"sample_weight": [1, 1]}, "sample_weight and y must have the same number of rows"),
+        ({"sample_weight": [0, 0, 3]}, "At least two rows are needed, got 1"),
+        ({"sample_weight": [[1, 2]] * 3}, "sample_weight must have one column, got 2"),
+        ({"X_err": [0.1, -0.1, 0.0]}, "X_err must not be negative, got -0.1 for 'x0' in row 1"),
+        ({"X_err": [[0.1, 0.1]] * 3}, r"X_err must have the 1 columns of X \(x0\), got 2"),
+        ({"X_err": [0.1, 0.1]}, "X_err and y must have the same number of rows, got 2 and 3"),
+        ({"X_err": pd.DataFrame({"x1": X})}, "X_err: there is no variable 'x1'"),
+        ({"groups": ["a", "a", "b"]}, "Every group must have two rows or more, got one of 'b'"),
+        ({"groups": ["a", None, "a"]}, "groups: missing label in row 1"),
+        ({"groups": ["a", "a"]}, "groups and y must have the same number of rows, got 2 and 3"),
+    ],
+)
+def test_errors_weights_and_groups_that_cannot_be_are_refused(measured, message):
+    with pytest.raises(ValueError, match=message):
+        make_data(X, Y, **measured)
+
+
+@pytest.mark.parametrize("role", ["y_err", "sample_weight", "X_err", "groups"])
+def test_rows_of_errors_in_another_order_are_refused(role):
+    y = pd.Series(Y, name="D")
+    with pytest.raises(ValueError, match=rf"y and {role} have the same index.*{role}\.loc\[y\.ind"):
+        make_data(X, y, **{role: pd.Series([3, 3, 3], index=[2, 1, 0], name="x0")})
+
+
+def test_errors_of_an_equation_go_with_its_variables():
+    table = pd.DataFrame({"b": X, "a": Y})
+    data = make_data_for(["a"], table, X, y_err=0.5, X_err=[[1, 2]] * 3)
+    assert data.names == ("a",) and data.X_err.tolist() == [[2]] * 3
+    assert make_data_for(["a"], X, Y, y_err=0.5).y_err.tolist() == [0.5] * 3

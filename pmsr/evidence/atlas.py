@@ -19,8 +19,8 @@ from pmsr.equation.kernels import kernel_sums
 from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, PARAMETER, POWER
 from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.multistart import FitError, Minimum, natural_scales
-from pmsr.evidence.noise import ConditionalLaw
 from pmsr.evidence.proposal import Chart, Draws, Evaluate, Target
+from pmsr.evidence.scale import ConditionalLaw
 from pmsr.evidence.surface import Look, Surface
 from pmsr.evidence.volume import SurfaceRegion
 
@@ -89,19 +89,23 @@ class SurfaceTarget(Target):
     def radius(self) -> float:
         r"""How far predictions may be from a minimum's."""
         rank = self.fit.program.n_parameters
-        return float(self.sigma_bounds[1] * (sqrt(rank) + 4.0) / sqrt(self.gamma))
+        return float(self.size_bounds[1] * (sqrt(rank) + 4.0) / sqrt(self.gamma))
 
     @cached_property
     def region(self) -> SurfaceRegion:
         """Where the prior is positive, for a PyMC model."""
         return SurfaceRegion(
-            self.fit.theta, self.fit.free, self.surface.centres / self._weights, self.radius
+            self.fit.theta, self.fit.free, self.surface.centres, self.radius, self.problem.weights
         )
 
-    @property
-    def _weights(self) -> Floats | float:
-        weights = self.problem.weights
-        return 1.0 if weights is None else weights
+    @cached_property
+    def even_surface(self) -> Surface:
+        """The surface whose volume counts: without weights that suit a fit only."""
+        if self.problem.tuning is None or self.problem.data.y_err is not None:
+            return self.surface
+        problem = self.problem.untuned
+        surface = Surface.of(problem.whiten(self.fit.program), problem.white)
+        return replace(surface, scales=self.surface.scales)
 
     @cached_property
     def scale(self) -> Floats:
@@ -152,7 +156,7 @@ class SurfaceTarget(Target):
     @cached_property
     def _sse_range(self) -> tuple[float, float]:
         # Below, sigma is at its lower bound whatever the error; above, theta is not in the region.
-        least = len(self.data.y) * (1e-3 * self.sigma_bounds[0]) ** 2
+        least = self.problem.n * (1e-3 * self.size_bounds[0]) ** 2
         return least, 4.0 * (self.radius + sqrt(self.fit.minima[0].sse)) ** 2
 
     def inside(self, theta: Floats, fraction: float = 1.0) -> NDArray[np.bool_]:
@@ -179,8 +183,15 @@ class SurfaceTarget(Target):
         low, high = np.log(self.sigma_bounds)
         with np.errstate(all="ignore"):
             allowed = self._inside(look) & (log_sigma >= low) & (log_sigma <= high)
-            log_prior = (1 - self.sigma_power) * log_sigma + look.log_volume
-            log_likelihood = self.problem.log_likelihood(look.sse, log_sigma)
+            volume = look if self.even_surface is self.surface else self.even_surface.look(theta)
+            log_prior = (1 - self.sigma_power) * log_sigma + volume.log_volume
+            if self.problem.noise.is_exact:
+                log_likelihood = self.problem.log_likelihood(look.sse, log_sigma)
+            else:
+                log_likelihood = self.problem.exact_log_likelihood(
+                    self.fit.program, theta, log_sigma
+                )
+                allowed &= np.isfinite(log_prior)
         return np.where(allowed, log_prior, -np.inf), np.where(allowed, log_likelihood, -np.inf)
 
     def propose(self, n_draws: int, *, rng: np.random.Generator) -> "Atlas":
@@ -228,9 +239,9 @@ class Atlas:
         """Make charts of the minima, at both temperatures, and a broad part that knows nothing."""
         surface = target.surface
         q = len(surface.order) - surface.n_affine
-        n, r = len(target.data.y), len(surface.order)
+        n, r = target.problem.n, len(surface.order)
         centres, whitens, shares, group = [], [], [], []
-        low, high = target.sigma_bounds
+        low, high = target.size_bounds
         for minimum in (*target.fit.minima, *target.fit.images):
             sigma = min(max(sqrt(minimum.sse / max(1, n - r)), low), high)
             metric = _schur(minimum.jacobian, surface)
@@ -295,7 +306,7 @@ class Atlas:
             first = surface.look(theta)
             theta[:, affine] = _backward(first, first.whitened[:, :n_affine])
             log_sigma = self._draw_sigma(surface.errors(theta), part, rng)
-            step = noise * (np.exp(log_sigma) / np.sqrt(phi))[:, None]
+            step = noise * (np.exp(self._log_size(log_sigma)) / np.sqrt(phi))[:, None]
             theta[:, affine] += _backward(first, step)
             look = surface.look(theta)
         else:
@@ -312,8 +323,12 @@ class Atlas:
             log_sigma[here] = self.laws[place].draw(log_b, rng)
         return log_sigma
 
+    def _log_size(self, log_sigma: Floats) -> Floats:
+        return self.target.problem.scale.log_size(log_sigma)
+
     def log_pdf(self, theta: Floats, log_sigma: Floats, look: Look | None = None) -> Floats:
         """Log density of the mixture in (theta, log sigma)."""
+        log_size = self._log_size(log_sigma)
         look = self.target.surface.look(theta) if look is None else look
         surface, n_affine = self.target.surface, self.target.surface.n_affine
         w, slope = self.target.to_w(theta[:, surface.order[n_affine:]])
@@ -338,8 +353,8 @@ class Atlas:
                 terms[:, place] += self.laws[place].log_pdf(log_sigma, log_b)
                 terms[:, place] += (
                     0.5 * n_affine * log(phi / (2.0 * pi))
-                    - n_affine * log_sigma
-                    - 0.5 * phi * square * np.exp(-2.0 * log_sigma)
+                    - n_affine * log_size
+                    - 0.5 * phi * square * np.exp(-2.0 * log_size)
                     + log_det
                 )
             top = terms.max(axis=1)
@@ -366,7 +381,8 @@ class Atlas:
             places = (np.arange(n_anchors) + rng.random()) / n_anchors
             chosen = np.searchsorted(np.cumsum(share), places).clip(max=len(share) - 1)
             anchors, counts = np.unique(chosen, return_counts=True)
-            look, sigma = draws.look.take(anchors), np.exp(draws.log_sigma[anchors])
+            look = draws.look.take(anchors)
+            sigma = np.exp(self._log_size(draws.log_sigma[anchors]))
             theta = draws.theta[anchors][:, surface.order[surface.n_affine :]]
             w, slope = self.target.to_w(theta)
             n_a = surface.n_affine
@@ -390,7 +406,7 @@ class Atlas:
         """Return the same charts with the rest conditioned at one temperature."""
         target = self.target
         law = target.problem.scale.conditional(
-            target.surface.n_affine, len(target.data.y), phi, target.log_b_range(phi)
+            target.surface.n_affine, target.problem.n, phi, target.log_b_range(phi)
         )
         last = self.charts.group == self.charts.group.max()
         shares = self.charts.shares[last] / self.charts.shares[last].sum()

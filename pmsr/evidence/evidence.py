@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import simpson
 
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, evaluate
@@ -31,6 +32,9 @@ from pmsr.threads import one_blas_thread
 Floats = NDArray[np.float64]
 
 DRAWS, CHAINS = 1000, 4  # of a posterior, unless somebody asks for others
+N_TUNED = 8  # fits whose weights follow from the residuals of the one before
+SAME_WEIGHTS = 0.01  # relative change of weights that no proposal notices
+N_SIGMA = 4001  # grid points of log sigma, where noise is not normal
 KEPT = 2**32 - 1  # place among a seed's children of that which resamples: no other comes so far
 
 
@@ -131,6 +135,8 @@ def compute_evidence(
     X: ArrayLike,
     y: ArrayLike,
     *,
+    y_err: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
 ) -> Evidence:
@@ -142,6 +148,9 @@ def compute_evidence(
         An equation, or its text with the columns of X as variables.
     X, y
         The data.
+    y_err, sample_weight
+        Known errors of the target, standard deviations in its units; and how often each row was
+        observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     settings
         Fraction, priors and sizes; ``pmsr.settings.FINALIST`` is four times as precise.
     random_seed
@@ -161,7 +170,9 @@ def compute_evidence(
     >>> evidence.theta.round(2), round(evidence.rmse, 1)
     (array([47.09]), 13.8)
     """
-    equation, problem, settings = read_problem(equation, X, y, settings)
+    equation, problem, settings = read_problem(
+        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+    )
     return weigh(equation.program, problem, settings, seed_for(equation.key, random_seed)).evidence
 
 
@@ -170,6 +181,8 @@ def fit_equation(
     X: ArrayLike,
     y: ArrayLike,
     *,
+    y_err: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
 ) -> Target:
@@ -177,7 +190,7 @@ def fit_equation(
 
     Parameters
     ----------
-    equation, X, y, settings, random_seed
+    equation, X, y, y_err, sample_weight, settings, random_seed
         As in `compute_evidence`.
 
     Returns
@@ -192,7 +205,9 @@ def fit_equation(
     >>> fit_equation("c0*sqrt(H)", *load_galileo("shelf"), random_seed=0).fit.theta.round(2)
     array([47.09])
     """
-    equation, problem, settings = read_problem(equation, X, y, settings)
+    equation, problem, settings = read_problem(
+        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+    )
     if not equation.parameters:
         raise ValueError(f"{equation.text!r} has no parameters to fit.")
     rng = np.random.Generator(np.random.PCG64(seed_for(equation.key, random_seed)))
@@ -297,24 +312,33 @@ def make_target(
     program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Target:
     """Fit an equation and set up the density to integrate."""
-    if is_flat(program, problem):
-        found = fit(program, problem, n_multistarts, rng=rng)
-        target = Target(found, problem)
-    else:
-        found = _fit_surface(program, problem, n_multistarts, rng=rng)
-        # It may be linear in what the data determine.
-        target = _target_of(found, problem)
+    find = fit if is_flat(program, problem) else _fit_surface
+    found = find(program, problem, n_multistarts, rng=rng)
+    for _ in range(N_TUNED if problem.noise.needs_tuning else 0):
+        before, problem = problem, problem.tuned(found.program, found.minima[0].theta)
+        if before.tuning is not None and problem.tuning is not None:
+            change = problem.tuning.weights / before.tuning.weights - 1.0
+            if np.max(np.abs(change)) < SAME_WEIGHTS:
+                break
+        found = find(program, problem, n_multistarts, rng=rng)
+    # It may be linear in what the data determine.
+    target = _target_of(found, problem)
     target.check_range()
     return target
 
 
 def is_flat(program: Program, problem: Problem) -> bool:
     """Tell whether theta is flat: where f is linear, the surface's volume is the same all over."""
-    return problem.parameter_prior == "flat" or len(program.affine) == program.n_parameters
+    if problem.parameter_prior == "flat":
+        return True
+    return problem.noise.link is None and len(program.affine) == program.n_parameters
 
 
 def _target_of(found: Fit, problem: Problem) -> Target:
     """Set up the density over the region of a fit."""
+    if problem.noise.needs_tuning:
+        problem = problem.tuned(found.program, found.minima[0].theta)
+        found = found.under(problem)
     is_surface = bool(found.images) or not is_flat(found.program, problem)
     return SurfaceTarget(found, problem) if is_surface else Target(found, problem)
 
@@ -336,7 +360,7 @@ def _fit_surface(
         return found
     surface = Surface.of(problem.whiten(found.program), white)
     best = replace(found.minima[0], theta=surface.wrap(found.minima[0].theta))
-    worst = problem.scale.largest_square(len(white.y), best.sse, NEGLIGIBLE / problem.gamma)
+    worst = problem.scale.largest_square(problem.n, best.sse, NEGLIGIBLE / problem.gamma)
     surface = surface.around([best])
     others = [m for m in found.minima[1:] if m.sse <= worst and surface.obeys(m.theta[None, :])[0]]
     shifts = [shift for watched in surface.watched for shift in watched.shifts]
@@ -386,7 +410,7 @@ def _weigh_fitted(
         target = min(targets, key=_least_error)
         fitted = _with_fit(failed, target)
     # Starts that missed the best minimum were too few, and say nothing of the others' region.
-    most = trust.largest_error(_least_error(target), float(np.sum(problem.white.y**2)))
+    most = trust.largest_error(_least_error(target), float(np.sum(target.problem.white.y**2)))
     found_by = [one for one in targets if _least_error(one) <= most]
     is_lucky = len(found_by) == 1 < len(targets)
     by_region: list[list[FractionalKernel]] = [[] for _ in found_by]
@@ -501,14 +525,14 @@ def linear_log_q(target: Target) -> float:
     of a search it is within a nat of the truth.
     """
     problem, chart, gamma = target.problem, target.charts[0], target.gamma
-    n = len(problem.data.y)
+    n = problem.n
     masses = [target.log_sigma(chart, phi).log_mass for phi in (1.0, gamma)]
     return float(
         masses[0]
         - masses[1]
         + 0.5 * len(chart.theta) * np.log(gamma)
         - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
-        + (1.0 - gamma) * problem.log_weight
+        + (1.0 - gamma) * target.excess
     )
 
 
@@ -538,13 +562,16 @@ def _pool(by_region: Sequence[Sequence[FractionalKernel]]) -> tuple[float, float
 
 def _weigh_constant(program: Program, problem: Problem, failed: Evidence) -> Evidence:
     """Integrate over sigma alone: an equation without parameters."""
+    problem = problem.tuned(program, np.empty(0)) if problem.data.y_err is not None else problem
     values = evaluate(problem.whiten(program), np.empty((1, 0)), problem.white.X)[0]
     square = float(np.sum((problem.white.y - values) ** 2))
-    n, gamma, half = len(problem.data.y), problem.gamma, problem.halved
+    n, gamma, half = problem.n, problem.gamma, problem.halved
     if not np.isfinite(square * np.exp(-2.0 * np.log(half.sigma_bounds[1]))):
         return replace(failed, failure=_without_error(values))
 
     def log_z(phi: float, one: Problem) -> float:
+        if not one.noise.is_exact:
+            return _integrate_sigma(program, one, phi)
         integral = one.scale.log_integral(0, n, square, phi)
         return float(integral - (phi * n / 2.0) * np.log(2.0 * np.pi) + phi * one.log_weight)
 
@@ -559,6 +586,19 @@ def _weigh_constant(program: Program, problem: Problem, failed: Evidence) -> Evi
         prior_sensitivity=log_z(1.0, half) - log_z(gamma, half) - log_q,
         log_q_linear=log_q,
     )
+
+
+def _integrate_sigma(program: Program, problem: Problem, phi: float) -> float:
+    """Return log Z of an equation without parameters, by Simpson's rule over log sigma."""
+    if not problem.noise.has_sigma:
+        u = np.zeros(1)
+        return float(phi * problem.exact_log_likelihood(program, np.empty((1, 0)), u)[0])
+    low, high = np.log(problem.sigma_bounds)
+    u = np.linspace(low, high, N_SIGMA)
+    log_l = problem.exact_log_likelihood(program, np.empty((len(u), 0)), u)
+    log_density = phi * log_l + (1 - problem.sigma_power) * u
+    top = float(log_density.max())
+    return top + float(np.log(simpson(np.exp(log_density - top), x=u)))
 
 
 def _without_error(values: Floats) -> str:

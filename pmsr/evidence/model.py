@@ -1,7 +1,7 @@
 """SymPy to PyTensor to PyMC: priors and noise of Section 2.2, written once."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ def build_model(
     X: ArrayLike,
     y: ArrayLike,
     *,
+    y_err: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     settings: Settings | None = None,
     region: Region | SurfaceRegion | None = None,
 ) -> pm.Model:
@@ -61,8 +63,11 @@ def build_model(
         What to model. Its parameters become scalar variables of the same names.
     X, y
         The data; X as a table with the equation's variables as columns.
+    y_err, sample_weight
+        Known errors of the target, standard deviations in its units; and how often each row was
+        observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     settings
-        The prior of sigma and its bounds.
+        The noise, the prior of sigma and its bounds.
     region
         Where theta is flat, from ``pmsr.fit_equation(equation, X, y).region``. Without it the
         posterior of most non-linear equations is improper, and a sampler wanders off. Parameters
@@ -80,7 +85,9 @@ def build_model(
     >>> [variable.name for variable in model.free_RVs]
     ['c0', 'sigma']
     """
-    equation, problem, _ = read_problem(equation, X, y, settings)
+    equation, problem, _ = read_problem(
+        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+    )
     return make_model(equation, problem, region)
 
 
@@ -116,9 +123,14 @@ def make_model(
         if problem.scale.is_free:
             sigma = _add_sigma(problem.sigma_bounds, problem.sigma_power)
         problem.noise.observe(mu, sigma, y_observed, columns)
-        weighed = mu if problem.weights is None else mu * problem.weights
-        if problem.parameter_prior == "invariant" and not is_linear(equation.program, held):
-            pm.Potential("volume", log_volume(weighed, theta))
+        if data.counts is not None:
+            kind, arguments = problem.noise.distribution(mu, sigma, columns)
+            more = pm.Data("repeats", data.counts - 1.0)
+            log_density = pm.logp(kind.dist(**arguments), y_observed)
+            pm.Potential("repeated", pt.sum(more * log_density))
+        flat = problem.noise.link is None and is_linear(equation.program, held)
+        if problem.parameter_prior == "invariant" and not flat:
+            pm.Potential("volume", log_volume(_whiten(mu, problem, problem.weights), theta))
         if isinstance(region, SurfaceRegion):
             pm.Potential("region", _log_region(equation, problem, region, mu, tensors))
         elif region is not None:
@@ -129,6 +141,15 @@ def make_model(
             nearest = pt.min(pt.stack(squares))
             pm.Potential("region", pt.switch(nearest <= region.radius**2, 0.0, -np.inf))
     return model
+
+
+def _whiten(mu: Any, problem: Problem, weights: Floats | None) -> Any:
+    """Return predictions in the space of weighed residuals, as `Problem.whiten` does."""
+    signs, link = problem.noise.signs(problem.data), problem.noise.link
+    value = mu if signs is None else mu * signs
+    if link is not None:
+        value = OPERATORS[link].pytensor(value)
+    return value if weights is None else value * weights
 
 
 def is_linear(program: Program, held: Collection[int] = ()) -> bool:
@@ -145,9 +166,7 @@ def _log_region(
     tensors: dict[str, Any],
 ) -> Any:
     """Return 0 within the region and its rules, -inf elsewhere."""
-    weights = 1.0 if problem.weights is None else problem.weights
-    centres = region.centres * weights
-    log = log_inside(mu * weights, replace(region, centres=centres))
+    log = log_inside(_whiten(mu, problem, region.weights), region)
     free = [real_symbol(equation.parameters[place]) for place in region.free]
     printer = _SymbolPrinter(tensors)
     for below in denominators(equation.expression, free):

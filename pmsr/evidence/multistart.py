@@ -14,7 +14,7 @@ from pmsr.data import Data
 from pmsr.equation.kernels import affine_normal, run_compiled
 from pmsr.equation.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
 from pmsr.equation.program import Program, evaluate, evaluate_jacobian, parameter_free_values
-from pmsr.evidence.problem import Problem
+from pmsr.evidence.problem import Problem, White
 from pmsr.limits import check_time
 from pmsr.magnitude import column_lengths, length
 
@@ -105,6 +105,20 @@ class Fit:
             return np.ascontiguousarray(values[0].T)
 
         return self._with(jacobian)
+
+    def under(self, problem: Problem) -> "Fit":
+        """Return the fit with the squared errors and Jacobians of other weights, best first."""
+        program, white = problem.whiten(self.program), problem.white
+
+        def squared(minimum: Minimum) -> Minimum:
+            values = evaluate(program, minimum.theta[None, :], white.X)[0]
+            return replace(minimum, sse=float(np.sum((white.y - values) ** 2)))
+
+        minima = tuple(map(squared, self.minima))
+        best = minima[0]
+        minima = (best, *sorted((m for m in minima[1:] if m.sse >= best.sse), key=lambda m: m.sse))
+        images = tuple(map(squared, self.images))
+        return replace(self, minima=minima, images=images).with_jacobians(problem)
 
     def _with(self, jacobian: Callable[[Minimum], Floats]) -> "Fit":
         minima, images = (
@@ -703,9 +717,13 @@ def natural_scales(program: Program, data: Data) -> Floats:
     known = parameter_free_values(program, data.X)
     sizes = {node: _size(row) for node, row in known.items()}
     names = list(OPERATORS)
-    target: dict[int, float] = {len(program.nodes) - 1: _size(data.y)}
+    # What was added to an equation is not part of it.
+    top, y = len(program.nodes) - 1, data.y
+    if isinstance(data, White):
+        top, y = top - data.n_added, data.plain
+    target: dict[int, float] = {top: _size(y)}
     scales = np.ones(program.n_parameters)
-    for node in range(len(program.nodes) - 1, -1, -1):
+    for node in range(top, -1, -1):
         code, a, b = program.nodes[node].tolist()
         wanted = np.float64(target.get(node, 1.0))  # NumPy's overflow to infinity, Python's raise
         if node in known or code in (VARIABLE, LITERAL):

@@ -53,6 +53,8 @@ def sample_posterior(
     X: Any,
     y: Any,
     *,
+    y_err: Any = None,
+    sample_weight: Any = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
     draws: int = DRAWS,
@@ -68,6 +70,9 @@ def sample_posterior(
         An equation, or its text with the columns of X as variables.
     X, y
         The data.
+    y_err, sample_weight
+        Known errors of the target, standard deviations in its units; and how often each row was
+        observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     settings
         Fraction, prior of sigma, and number of multistarts, as for the evidence.
     random_seed
@@ -123,7 +128,9 @@ def sample_posterior(
     >>> round(float(idata.posterior["c0"].mean()), 1)
     47.1
     """
-    equation, problem, settings = read_problem(equation, X, y, settings)
+    equation, problem, settings = read_problem(
+        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+    )
     if pointwise:
         size = _check_count("draws", draws, MIN_DRAWS) * _check_count("chains", chains, 1)
         _check_pointwise(size, len(problem.data.y))
@@ -349,6 +356,7 @@ def _sample_constant(
     evidence = weigh(equation.program, problem, settings, np.random.SeedSequence(0)).evidence
     if evidence.failure is not None:
         raise FitError(evidence.failure)
+    problem = problem.tuned(equation.program, np.empty(0))
     values = evaluate(problem.whiten(equation.program), np.empty((1, 0)), problem.white.X)[0]
     square = float(np.sum((problem.white.y - values) ** 2))
     stages = [
@@ -358,7 +366,7 @@ def _sample_constant(
     chains = []
     for rng in rngs:
         strata = (rng.permutation(draws) + rng.random(draws)) / draws
-        sigma = problem.scale.draw(len(values), square, strata)
+        sigma = problem.scale.draw(problem.n, square, strata)
         theta = np.empty((draws, 0))
         chains.append(Chain(theta, sigma, stages, evidence.log_z_gamma, evidence.log_z))
     return _join(chains, np.empty(0), evidence.gamma, {}, [])

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from pmsr.data import check_X
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, evaluate
-from pmsr.evidence.noise import GAUSSIAN, Noise, find_noise, weighted_mean
+from pmsr.evidence.mixture import weighted_mean
+from pmsr.evidence.noise import GAUSSIAN, Noise, find_noise
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.limits import check_time
 from pmsr.settings import RandomSeed, Settings

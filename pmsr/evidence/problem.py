@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,32 @@ from pmsr.data import Data, make_data, make_data_for
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import VARIABLE, operator_code
 from pmsr.equation.program import Program, evaluate
-from pmsr.evidence.noise import Columns, Noise, Scale, find_noise
+from pmsr.evidence.noise import LOG_2_PI, Columns, Noise, find_noise
+from pmsr.evidence.scale import ExtraScale, Scale
 from pmsr.settings import Settings, check_settings
 
 Floats = NDArray[np.float64]
+
+CHUNK = 2**18  # predictions at a time: 2 MB
+HOPELESS = 1e6  # a log likelihood this far below zero is no law's
+
+
+class Tuning(NamedTuple):
+    """Weights of residuals that suit a fit.
+
+    Parameters
+    ----------
+    weights
+        Of shape (N,).
+    residuals
+        Measurements less predictions, of shape (N,).
+    sigma
+        Most likely size of the noise.
+    """
+
+    weights: Floats
+    residuals: Floats
+    sigma: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +58,8 @@ class Problem:
         Lower and upper bound of sigma; 1 and 1 where it is not a parameter.
     sigma_power
         k of the prior :math:`\sigma^{-k}`: 0 flat, 1 log-flat.
+    tuning
+        What the fit of one equation says of the weights of its residuals, where they depend on it.
 
     Examples
     --------
@@ -49,6 +73,7 @@ class Problem:
     parameter_prior: Literal["invariant", "flat"]
     sigma_bounds: tuple[float, float]
     sigma_power: int
+    tuning: Tuning | None = None
 
     @classmethod
     def of(cls, data: Data, settings: Settings, n_parameters: int | None = None) -> "Problem":
@@ -68,16 +93,49 @@ class Problem:
                 'gamma="ohagan" depends on the largest number of parameters. '
                 'Set max_parameters, or use gamma="paper".'
             )
-        noise = find_noise(settings.noise)
+        noise = find_noise(settings.noise, data, extra_noise=settings.extra_noise)
         n_training = noise.n_training(n_parameters or 0, settings.sigma_power)
         return cls(
             data,
             noise,
-            settings.resolve_gamma(len(data.y), n_parameters or 0, n_training),
+            settings.resolve_gamma(total_count(data), n_parameters or 0, n_training),
             settings.parameter_prior,
-            settings.sigma_bounds(data.y) if noise.has_sigma else (1.0, 1.0),
+            settings.sigma_bounds(noise.transform(data.y)) if noise.has_sigma else (1.0, 1.0),
             settings.sigma_power if noise.has_sigma else 0,
         )
+
+    @property
+    def n(self) -> float:
+        """Number of observations: rows, or the sum of their counts."""
+        return total_count(self.data)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """How often each row was observed, of shape (N,)."""
+        return np.ones(len(self.data.y)) if self.data.counts is None else self.data.counts
+
+    def tuned(self, program: Program, theta: Floats) -> "Problem":
+        """Return the problem with the weights that suit a fit; itself where they are known."""
+        if not self.noise.needs_tuning:
+            return self
+        values = evaluate(program, theta[None, :], self.data.X)[0]
+        return self._tuned_to(self.data.y - values)
+
+    def _tuned_to(self, residuals: Floats) -> "Problem":
+        weights, sigma = self.noise.tune(residuals, self.data, self.counts)
+        if weights is None or not np.all(np.isfinite(weights)):
+            return self
+        return replace(self, tuning=Tuning(weights, residuals, sigma))
+
+    @property
+    def untuned(self) -> "Problem":
+        """The problem as it is for all equations."""
+        return self if self.tuning is None else replace(self, tuning=None)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether residuals are taken as they are."""
+        return self.weights is None and self.noise.link is None
 
     def select(self, names: Sequence[str]) -> "Problem":
         """Return the problem with only these variables, in this order."""
@@ -96,6 +154,11 @@ class Problem:
     @cached_property
     def scale(self) -> Scale:
         """The prior of sigma."""
+        if self.tuning is not None and self.data.y_err is not None:
+            bounds, errors, tuning = self.sigma_bounds, self.data.y_err, self.tuning
+            return ExtraScale(
+                bounds, self.sigma_power, errors, tuning.residuals, self.counts, tuning.sigma
+            )
         return self.noise.scale(self.sigma_bounds, self.sigma_power)
 
     @cached_property
@@ -106,60 +169,199 @@ class Problem:
     @cached_property
     def weights(self) -> Floats | None:
         """What residuals are multiplied by to have noise of one size; None if they have it."""
-        return self.noise.weights(self.data)
+        weights = self.noise.weights(self.data)
+        for more in (
+            None if self.tuning is None else self.tuning.weights,
+            None if self.data.counts is None else np.sqrt(self.data.counts),
+        ):
+            if more is not None:
+                weights = more if weights is None else weights * more
+        return weights
 
     @cached_property
     def log_weight(self) -> float:
-        """Sum of the logarithms of the weights of residuals."""
-        return 0.0 if self.weights is None else float(np.sum(np.log(self.weights)))
+        """Log density of the target that normal noise of weighed residuals lacks."""
+        return float(np.sum(self.counts * self.noise.log_jacobian(self.data)))
 
     @cached_property
     def white(self) -> Data:
-        """The data with the target times its weights, which stand in a last column.
+        """The data in the space in which noise is of one size, with weights in a last column.
 
         Together with `whiten`, so that whatever fits or draws for noise of one size does for all.
         """
-        w = self.weights
-        if w is None:
+        if self.is_plain:
             return self.data
-        X = np.ascontiguousarray(np.column_stack([self.data.X, w]))
-        middle = np.sum(w**2 * self.data.y) / np.sum(w**2)
-        deviation = float(np.sqrt(np.mean((w * (self.data.y - middle)) ** 2)))
-        names = (*self.data.names, "")
-        return White(X, w * self.data.y, names, self.data.target, deviation=deviation)
+        w, data = self.weights, self.data
+        ones = np.ones(len(data.y))
+        columns = [data.X, *(one for one in (self.noise.signs(data), w) if one is not None)]
+        X = np.ascontiguousarray(np.column_stack(columns))
+        y = self.noise.transform(data.y)
+        w = ones if w is None else w
+        middle = np.sum(w**2 * y) / np.sum(w**2)
+        deviation = float(np.sqrt(np.mean((w * (y - middle)) ** 2)))
+        names = (*data.names, *("",) * (X.shape[1] - len(data.names)))
+        return White(
+            X,
+            w * y,
+            names,
+            data.target,
+            deviation=deviation,
+            plain=data.y,
+            n=self.n,
+            n_added=len(self.added_nodes),
+        )
 
     def whiten(self, program: Program) -> Program:
-        """Return the equation times the weights: what `white` is explained by."""
-        if self.weights is None:
+        """Return the equation that `white` is explained by: its link, times the weights."""
+        if self.is_plain:
             return program
-        n, times = len(program.nodes), operator_code("*")
-        more = [(VARIABLE, len(self.data.names), 0), (times, n - 1, n)]
-        nodes = [*map(tuple, program.nodes.tolist()), *more]
+        nodes = list(map(tuple, program.nodes.tolist()))
+        for code, column in self.added_nodes:
+            n = len(nodes)
+            if code == VARIABLE:
+                nodes.append((code, column, 0))
+            elif code == operator_code("*"):
+                nodes.append((code, n - 2, n - 1))
+            else:
+                nodes.append((code, n - 1, 0))
         return Program.of(nodes, program.literals.tolist(), program.n_parameters)
 
+    @property
+    def added_nodes(self) -> list[tuple[int, int]]:
+        """What `whiten` adds, in order: a code and, for a column, which; -1 for an operator.
+
+        An operator is applied to the node before it and, if it is a product, the one before that.
+        """
+        column, nodes = len(self.data.names), []
+        times = (operator_code("*"), -1)
+        if self.noise.signs(self.data) is not None:
+            nodes += [(VARIABLE, column), times]
+            column += 1
+        if self.noise.link is not None:
+            nodes.append((operator_code(self.noise.link), -1))
+        if self.weights is not None:
+            nodes += [(VARIABLE, column), times]
+        return nodes
+
+    def unwhiten(self, values: Floats) -> Floats:
+        """Return predictions at the rows, of shape (n, N), from those in the space of `white`."""
+        values = values if self.weights is None else values / self.weights
+        with np.errstate(over="ignore"):
+            if self.noise.link == "log":
+                values = np.exp(values)
+            elif self.noise.link == "sqrt":
+                values = values**2
+        signs = self.noise.signs(self.data)
+        return values if signs is None else values * signs
+
+    def local_weights(self, values: Floats) -> Floats | None:
+        """Return what residuals next to predictions, of shape (N,), are to be multiplied by."""
+        weights = self.weights
+        if self.noise.link is None:
+            return weights
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = 1.0 / np.abs(values) if self.noise.link == "log" else 0.5 / np.sqrt(values)
+        return slope if weights is None else weights * slope
+
     def log_likelihood(self, square: Any, log_sigma: Any) -> Any:
-        """Return log L from the sum of squares of weighed residuals."""
-        return self.noise.log_likelihood(len(self.data.y), self.log_weight, square, log_sigma)
+        """Return log L of normal noise from the sum of squares of weighed residuals."""
+        n = self.n
+        value = -0.5 * n * LOG_2_PI - n * log_sigma
+        return value - 0.5 * square * np.exp(-2.0 * log_sigma) + self.log_weight
+
+    def exact_log_likelihood(self, program: Program, theta: Floats, log_sigma: Floats) -> Floats:
+        """Return log L of a batch, of shapes (n, p) and (n,); -inf where f is not finite."""
+        data, found = self.data, np.empty(len(theta))
+        size = max(1, CHUNK // len(data.y))
+        with np.errstate(all="ignore"):
+            for k in range(0, len(theta), size):
+                some = slice(k, k + size)
+                mu = evaluate(program, theta[some], data.X)
+                sigma = np.exp(log_sigma[some])[:, None]
+                density = self.noise.log_density(data.y, mu, sigma, self.columns)
+                found[some] = np.sum(self.counts * density, axis=1)
+        return np.where(np.isfinite(found), found, -np.inf)
+
+    def working(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return what the closed form needs of predictions, of shape (n, N).
+
+        Returns
+        -------
+        squares : ndarray
+            Sums of squares of weighed residuals, with weights that suit them.
+        excess : ndarray
+            Largest log likelihood, less that of normal noise which leaves these squares.
+        """
+        data, noise, n = self.data, self.noise, self.n
+        with np.errstate(all="ignore"):
+            sigma = noise.most_likely_sigma(data.y, values, self.counts, self.columns)
+            if noise.needs_tuning:
+                squares = n * sigma[:, 0] ** 2
+                if data.y_err is not None:
+                    total = np.mean(1.0 / (sigma**2 + data.y_err**2), axis=1)
+                    squares = n / total
+            else:
+                residuals = noise.transform(data.y) - noise.apply_link(values, data)
+                w = 1.0 if self.untuned.weights is None else self.untuned.weights
+                squares = np.sum((w * residuals) ** 2, axis=1)
+            low, high = self.sigma_bounds
+            sigma = np.clip(sigma, low, high)
+            density = noise.log_density(data.y, values, sigma, self.columns)
+            exact = np.sum(self.counts * density, axis=1)
+            if noise.has_sigma and not noise.is_exact:
+                # Beyond, both logarithms would be huge, and their difference rounding.
+                squares = np.clip(squares, n * low**2, n * high**2)
+            if noise.has_sigma:
+                best = np.clip(squares / n, low**2, high**2)
+                normal = -0.5 * n * (LOG_2_PI + np.log(best)) - 0.5 * squares / best
+            else:
+                normal = -0.5 * n * LOG_2_PI - 0.5 * squares
+        if noise.is_exact:
+            return squares, np.full(len(values), self.log_weight)
+        hopeless = ~(exact > -HOPELESS)
+        return np.where(hopeless, np.inf, squares), np.where(hopeless, 0.0, exact - normal)
 
     def rmse(self, program: Program, theta: Floats, square: float) -> float:
         """Return the root mean squared error, in units of the target, of a fit with this square."""
-        if self.weights is not None:
+        if not self.is_plain:
             values = evaluate(program, theta[None, :], self.data.X)[0]
-            square = float(np.sum((self.data.y - values) ** 2))
-        return float(np.sqrt(square / len(self.data.y)))
+            square = float(np.sum(self.counts * (self.data.y - values) ** 2))
+        return float(np.sqrt(square / self.n))
+
+    def rmses(self, curves: Floats) -> Floats:
+        """Return the same for predictions in the space of `white`, of shape (n, N)."""
+        with np.errstate(all="ignore"):
+            square = self.counts * (self.data.y - self.unwhiten(curves)) ** 2
+            return np.asarray(np.sqrt(np.sum(square, axis=1) / self.n))
 
     @cached_property
     def constant_log_q(self) -> float:
-        """Log q of the equation c0, exact; what every other equation is to be told from."""
-        n, gamma = len(self.data.y), self.gamma
-        square = n * self.white.spread**2 if self.weights is not None else self._square
-        integrals = [self.scale.log_integral(1, n, square, phi) for phi in (1.0, gamma)]
-        constant = 0.5 * np.log(gamma) - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
-        return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * self.log_weight)
+        """Log q of the equation c0; what every other equation is to be told from.
+
+        Exact for normal noise, and close for others.
+        """
+        problem = self
+        value = np.sum(self.counts * self.data.y) / self.n
+        if not self.noise.is_exact:
+            value = np.median(self.data.y) if self.noise.code == 1 else value
+            problem = self._tuned_to(self.data.y - value)
+        n, gamma, white = self.n, self.gamma, problem.white
+        square = self._square if problem.is_plain else len(white.y) * white.spread**2
+        integrals = [problem.scale.log_integral(1, n, square, phi) for phi in (1.0, gamma)]
+        constant = 0.5 * np.log(gamma) - 0.5 * (1.0 - gamma) * n * LOG_2_PI
+        excess = problem.log_weight
+        if not self.noise.is_exact and not isinstance(problem.scale, ExtraScale):
+            excess = float(self.working(np.full((1, len(self.data.y)), value))[1][0])
+        return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * excess)
 
     @property
     def _square(self) -> float:
         return float(np.var(self.data.y) * len(self.data.y))
+
+
+def total_count(data: Data) -> float:
+    """Return the number of observations: rows, or the sum of their counts."""
+    return len(data.y) if data.counts is None else float(np.sum(data.counts))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -170,9 +372,18 @@ class White(Data):
     ----------
     deviation
         Of the target from its weighed mean; that of its weighed values could be zero.
+    plain
+        The target as it was measured.
+    n
+        Number of observations: rows, or the sum of their counts.
+    n_added
+        Nodes that an equation for these data has more than that for the target.
     """
 
     deviation: float
+    plain: Floats
+    n: float
+    n_added: int
 
     @property
     def spread(self) -> float:
@@ -187,9 +398,11 @@ def as_problem(data: Data | Problem, settings: Settings, n_parameters: int | Non
 
 # X and y are Any as in `data`: what users hand over is recognised by what it can do.
 def read_problem(
-    equation: Equation | str, X: Any, y: Any, settings: Settings | None = None
+    equation: Equation | str, X: Any, y: Any, settings: Settings | None = None, **measured: Any
 ) -> tuple[Equation, Problem, Settings]:
     """Check what a user hands over: an equation or its text, the data, and options or None.
+
+    Errors and weights are those of :func:`pmsr.data.make_data`.
 
     Examples
     --------
@@ -198,8 +411,8 @@ def read_problem(
     """
     settings = check_settings(settings, Settings())
     if isinstance(equation, Equation):
-        data = make_data_for(equation.variables, X, y)
+        data = make_data_for(equation.variables, X, y, **measured)
     else:
-        data = make_data(X, y)
+        data = make_data(X, y, **measured)
         equation = Equation(equation, data.names)
     return equation, Problem.of(data, settings, len(equation.parameters)), settings

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from pmsr.data import Data
 from pmsr.equation.kernels import affine_normal
-from pmsr.equation.program import Program, evaluate_jacobian
+from pmsr.equation.program import Program, evaluate, evaluate_jacobian
 from pmsr.evidence.multistart import Fit, FitError, Minimum, Region
-from pmsr.evidence.noise import SigmaLaw
 from pmsr.evidence.problem import Problem
+from pmsr.evidence.scale import ExtraScale, SigmaLaw
 from pmsr.limits import check_time
 from pmsr.magnitude import column_lengths, take_out_exponent
 
@@ -60,6 +60,12 @@ class Target:
         return self.problem.sigma_bounds
 
     @property
+    def size_bounds(self) -> tuple[float, float]:
+        """The same in units of weighed residuals."""
+        low, high = np.exp(self.problem.scale.log_size(np.log(self.sigma_bounds)))
+        return float(low), float(high)
+
+    @property
     def sigma_power(self) -> int:
         """Exponent k of sigma's prior."""
         return self.problem.sigma_power
@@ -68,9 +74,7 @@ class Target:
     def charts(self) -> tuple["Chart", ...]:
         """The minima whose likelihood matters at gamma, each with its coordinates."""
         best = self.fit.minima[0]
-        worst = self.problem.scale.largest_square(
-            len(self.data.y), best.sse, NEGLIGIBLE / self.gamma
-        )
+        worst = self.problem.scale.largest_square(self.problem.n, best.sse, NEGLIGIBLE / self.gamma)
         return tuple(Chart.at(m) for m in self.fit.minima if m is best or m.sse <= worst)
 
     @cached_property
@@ -82,7 +86,7 @@ class Target:
     def region(self) -> Any:
         r"""Where theta is flat, with :math:`R = \sigma_{max} (\sqrt r + 4) / \sqrt\gamma`."""
         rank = self.fit.program.n_parameters
-        radius = float(self.sigma_bounds[1] * (np.sqrt(rank) + 4.0) / np.sqrt(self.gamma))
+        radius = float(self.size_bounds[1] * (np.sqrt(rank) + 4.0) / np.sqrt(self.gamma))
         radius *= self.radius_share
         centres = tuple(chart.theta for chart in self.charts)
         whitens = tuple(chart.whiten for chart in self.charts)
@@ -104,7 +108,30 @@ class Target:
     def log_misfit(self) -> float:
         r"""Log of :math:`\mathrm{SSE} / 2\sigma^2` for the largest sigma, at the best minimum."""
         sse = self.fit.minima[0].sse
-        return log(0.5 * sse) - 2.0 * log(self.sigma_bounds[1]) if sse > 0.0 else -np.inf
+        return log(0.5 * sse) - 2.0 * log(self.size_bounds[1]) if sse > 0.0 else -np.inf
+
+    def log_likelihood_at_best(self, log_sigma: Floats) -> Floats:
+        """Return log L at the best minimum for some sizes of the noise."""
+        best = self.fit.minima[0]
+        if self.problem.noise.is_exact:
+            return np.asarray(self.problem.log_likelihood(best.sse, log_sigma))
+        theta = np.repeat(best.theta[None, :], len(log_sigma), axis=0)
+        return self.problem.exact_log_likelihood(self.fit.program, theta, log_sigma)
+
+    @cached_property
+    def excess(self) -> float:
+        """Log likelihood at the best minimum, less that of normal noise of weighed residuals."""
+        problem = self.problem
+        if isinstance(problem.scale, ExtraScale):
+            # Its integral over log sigma is of the likelihood itself, but for a constant.
+            return 0.0
+        if problem.noise.is_exact:
+            return problem.log_weight
+        best = self.fit.minima[0]
+        values = evaluate(self.fit.program, best.theta[None, :], self.data.X)
+        squares, excess = problem.working(values)
+        # The squares of tuned weights are those of the most likely sigma.
+        return float(excess[0]) if np.isfinite(squares[0]) else -np.inf
 
     def check_range(self) -> None:
         """Refuse what floating-point numbers cannot hold, instead of computing without it.
@@ -121,7 +148,7 @@ class Target:
         for chart in self.charts:
             # Deviation of each parameter for the least sigma, and its reach for the largest.
             sizes = column_lengths(chart.B.T)
-            least, most = sizes * self.sigma_bounds[0], sizes * self.region.radius
+            least, most = sizes * self.size_bounds[0], sizes * self.region.radius
             if not (np.all(least > numbers.tiny / numbers.eps) and np.all(most < numbers.max)):
                 raise FitError(
                     "out of range: a parameter would be below 1e-292 or above 1e308; "
@@ -154,9 +181,14 @@ class Target:
         allowed = np.isfinite(log_prior)
         log_likelihood = np.full(len(theta), -np.inf)
         if evaluate is not None and allowed.any():
-            log_likelihood[allowed] = evaluate(
-                self.fit.program, self.problem, theta[allowed], np.exp(log_sigma[allowed])
-            )
+            if self.data.counts is not None:  # PyMC's density is that of every row, once
+                log_likelihood[allowed] = self.problem.exact_log_likelihood(
+                    self.fit.program, theta[allowed], log_sigma[allowed]
+                )
+            else:
+                log_likelihood[allowed] = evaluate(
+                    self.fit.program, self.problem, theta[allowed], np.exp(log_sigma[allowed])
+                )
         return log_prior, log_likelihood
 
     def propose(self, n_draws: int, *, rng: np.random.Generator) -> "Mixture":
@@ -165,7 +197,7 @@ class Target:
 
     def log_sigma(self, chart: "Chart", phi: float) -> SigmaLaw:
         """Distribution of log sigma at temperature phi if f were linear around a minimum."""
-        return self.problem.scale.law(len(chart.theta), len(self.data.y), chart.sse, phi)
+        return self.problem.scale.law(len(chart.theta), self.problem.n, chart.sse, phi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,8 +305,11 @@ class Proposal:
 
     def __init__(self, target: Target, phis: Sequence[float]) -> None:
         self.target = target
-        self.affine = list(target.fit.program.affine)
-        self.curved = [k for k in range(target.fit.program.n_parameters) if k not in self.affine]
+        # Where noise is only nearly normal, nothing is linear.
+        problem, n_parameters = target.problem, target.fit.program.n_parameters
+        is_normal = problem.noise.is_exact and problem.noise.link is None
+        self.affine = list(target.fit.program.affine) if is_normal else []
+        self.curved = [k for k in range(n_parameters) if k not in self.affine]
         self.parts = self._parts(phis)
         self.log_sigma = {
             (index, phi): target.log_sigma(chart, phi)
@@ -327,7 +362,7 @@ class Proposal:
         z = rng.standard_normal((n, len(places)))
         if part.spread == "normal":
             u = self.log_sigma[part.chart, part.phi].draw(n, rng)
-            z *= (np.exp(u) / np.sqrt(part.phi))[:, None]
+            z *= (np.exp(self._log_size(u)) / np.sqrt(part.phi))[:, None]
         else:
             if part.spread == "even":
                 below = self.target.problem.scale.width * rng.random(n)
@@ -344,9 +379,12 @@ class Proposal:
         # From zero: a step from the minimum to a value many orders smaller would lose its digits.
         theta[:, self.affine] = 0.0
         noise = rng.standard_normal((n, len(self.affine)))
-        noise *= (np.exp(u) / np.sqrt(part.phi))[:, None]
+        noise *= (np.exp(self._log_size(u)) / np.sqrt(part.phi))[:, None]
         theta[:, self.affine] = self._conditional(theta, noise)[0]
         return theta, u
+
+    def _log_size(self, log_sigma: Floats) -> Floats:
+        return self.target.problem.scale.log_size(log_sigma)
 
     def at(self, phi: float) -> "Proposal":
         """Return the mixture for one temperature."""
@@ -365,7 +403,8 @@ class Proposal:
         if weights is None:
             weights = np.array([part.weight for part in self.parts])
         charts = self.target.charts
-        inverse_square = np.exp(-2.0 * log_sigma)
+        log_size = self._log_size(log_sigma)
+        inverse_square = np.exp(-2.0 * log_size)
         squares = self.target.region.squares(theta)
         marginal, square_c, log_det_c = [], np.zeros(0), np.zeros(0)
         if self.roots:
@@ -385,13 +424,13 @@ class Proposal:
                 n, square, log_det = theta.shape[1], squares[part.chart], charts[part.chart].log_det
             if part.spread == "normal":
                 term = self.log_sigma[part.chart, part.phi].log_pdf(log_sigma)
-                term = term + _log_normal(n, part.phi, square * inverse_square) - n * log_sigma
+                term = term + _log_normal(n, part.phi, square * inverse_square) - n * log_size
             else:
                 term = self._log_spread(part.spread, n, square, log_sigma)
             if part.conditional:
                 n_c = len(self.affine)
                 term = term + _log_normal(n_c, part.phi, square_c * inverse_square)
-                term = term + log_det_c - n_c * log_sigma
+                term = term + log_det_c - n_c * log_size
             terms[row] = term + (log(weight) if weight > 0.0 else -np.inf) - log_det
         terms[np.isnan(terms)] = -np.inf  # the conditional normal does not exist there
         return log_sum_exp(terms)

@@ -333,7 +333,7 @@ class FractionalKernel(SMC_KERNEL):
         target, chart = self.target, self.target.charts[0]
         p = len(chart.theta)
         law = target.log_sigma(chart, 1.0)
-        best = law.mean(lambda u: target.problem.log_likelihood(chart.sse, u))
+        best = law.mean(target.log_likelihood_at_best)
         expected = best - 0.5 * p
         alive = self.log_weights > -np.inf
         # From the largest: weights of likelihoods of -1e9 add up to 1 only within 1e-6.

@@ -19,6 +19,7 @@ from pmsr.equation.kernels import factor_moments, find_active, run_compiled
 from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, POWER, VARIABLE
 from pmsr.equation.program import Program, evaluate, evaluate_jacobian
 from pmsr.evidence.multistart import Minimum
+from pmsr.evidence.problem import White
 from pmsr.limits import check_time
 from pmsr.magnitude import column_lengths
 
@@ -241,6 +242,11 @@ class Surface:
         """Tell which of a batch the rules allow."""
         return self.look(theta).allowed if self.watched else np.ones(len(theta), dtype=np.bool_)
 
+    @property
+    def _n(self) -> float:
+        """Number of observations."""
+        return self.data.n if isinstance(self.data, White) else len(self.data.y)
+
     def look(self, theta: Floats) -> Look:
         """Evaluate a batch, of shape (n, p)."""
         n, p = theta.shape
@@ -278,7 +284,7 @@ class Surface:
         allowed = np.isfinite(sums)
         for place, watched in enumerate(self.watched):
             low, high, first = extremes[:, place].T
-            longest = np.inf if watched.is_phase else pi * (len(self.data.y) - 1)
+            longest = np.inf if watched.is_phase else pi * (self._n - 1)
             phase = float(self.phases[place]) if len(self.phases) else np.nan
             allowed &= _obeys(watched.kind, low, high, first, phase, longest)
         return Look(sums, log_volume, square, allowed, lengths, root, whitened)

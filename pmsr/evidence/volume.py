@@ -31,15 +31,18 @@ class SurfaceRegion:
     free
         Places of the parameters that the data determine; the others are held at the start.
     centres
-        Predictions at the minima, of shape (n_centres, N).
+        Predictions at the minima, of shape (n_centres, N), in the space of weighed residuals.
     radius
         How far predictions may be from the nearest of them.
+    weights
+        Of residuals, of shape (N,); None if all are 1.
     """
 
     start: Floats
     free: tuple[int, ...]
     centres: Floats
     radius: float
+    weights: Floats | None = None
 
     def held(self) -> dict[int, float]:
         """Return the parameters that are held, by place, with their values."""

@@ -7,8 +7,8 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, Tables
 from pmsr.equation.structure import MAX_PARAMETERS
 from pmsr.evidence.evidence import Evidence
-from pmsr.evidence.problem import Problem
-from pmsr.laws.coincidences import Generators, Signs, column_signs
+from pmsr.evidence.problem import Problem, Tuning
+from pmsr.laws.coincidences import Signs, column_signs
 from pmsr.laws.prior import find_log_priors
 from pmsr.laws.units import Units, read_units
 from pmsr.search.engines import Engine, engine_of
@@ -29,12 +29,20 @@ class Bench:
         Of the search.
     seed
         Of the run.
+    tuning
+        Weights of residuals with which laws are screened, where they depend on a fit.
     """
 
     problem: Problem
     search: Search
     settings: Settings
     seed: int
+    tuning: Tuning | None = None
+
+    @cached_property
+    def screening(self) -> Problem:
+        """What laws are screened on: the problem, with weights that suit a typical fit."""
+        return replace(self.problem, tuning=self.tuning)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,7 +72,9 @@ class Bench:
     @cached_property
     def stages(self) -> Stages:
         """The rows, in the order in which laws meet them."""
-        return Stages.of(self.problem.data, self.seed)
+        # The closed form of noise that is not normal needs the predictions at all rows.
+        whole = not self.screening.noise.is_exact
+        return Stages.of(self.screening.white, self.seed, whole=whole)
 
     @property
     def is_screened(self) -> bool:
@@ -73,15 +83,9 @@ class Bench:
         return (
             search.evidence == "screened"
             and search.fitness == "evidence"
-            # The closed form is that of the invariant prior, for noise of one size.
+            # The closed form is that of the invariant prior.
             and problem.parameter_prior == "invariant"
-            and problem.weights is None
         )
-
-    @cached_property
-    def generators(self) -> Generators:
-        """Changes of units that a law should survive, or must if they are known."""
-        return self.units.generators
 
     @cached_property
     def units(self) -> Units:
@@ -107,7 +111,7 @@ class Bench:
             laws,
             self.names,
             signs=self.signs,
-            generators=self.generators,
+            generators=self.units.generators,
             X=None if theta is None else X,
             theta=theta,
         )

@@ -37,7 +37,9 @@ SHARE = 0.005
 MANY_ROWS = 500
 SHAPES = 2.5  # so many shapes are enumerated for each law that is
 N_EXPANDED = 5  # leaders that are expanded at a refresh
-REACH = 7.0  # nats behind the best within which a law is a contender
+# Nats behind the best beyond which a law is neither contender nor finalist: it would have less than
+# a thousandth of the best one's probability.
+REACH = 7.0
 # Best laws of an island that are contenders. Not as many as there will be finalists: a search may
 # go on with another number of these, and must go on as it would have.
 N_CONTENDERS = 40
@@ -54,7 +56,7 @@ class Funnel:
 
     def __init__(self, bench: Bench) -> None:
         self.memory = Memory()
-        self.leaders = Leaders(bench.problem.data)
+        self.leaders = Leaders(bench.screening.white)
         self.n_folded = self.n_sampled = self.n_failed = self.n_given = 0
         self.seconds = dict.fromkeys(("folding", "screening", "prior", "weighing"), 0.0)
         self.weighed: dict[int, float] = {}
@@ -172,7 +174,7 @@ class Funnel:
         )
         with self._timed("screening"):
             found = screen_many(
-                batch, bench.problem, bench.seed, bench.stages, self.reference, keys=laws.key
+                batch, bench.screening, bench.seed, bench.stages, self.reference, keys=laws.key
             )
         if self.reference is None or len(laws) == CHUNK:
             # What laws reach is known from many of them only.
@@ -183,11 +185,13 @@ class Funnel:
             )
             log_p = bench.log_priors(tables, found.theta)
         n_rows = len(bench.problem.data.y)
-        digests = digest_curves(found, bench.problem.data, laws.key)
+        digests = digest_curves(found, bench.screening.white, laws.key)
         log_q = found.log_q.copy()
         for k in np.flatnonzero(np.isin(digests, np.array(list(self.weighed), dtype=np.uint64))):
             log_q[k] = self.weighed[int(digests[k])]
         rmse = np.sqrt(found.sse / n_rows)
+        if not bench.screening.is_plain and len(bench.stages.sizes) == 1:
+            rmse = bench.screening.rmses(found.curves[:, :n_rows])
         self.memory.add(
             Records(
                 laws.key,
@@ -223,7 +227,7 @@ class Funnel:
 
     def _weigh_contenders(self, bench: Bench) -> None:
         """Weigh those among the first places that are not weighed, best first, if few enough."""
-        known = dict(self.weighed)
+        new: dict[int, float] = {}
         share = SHARE * min(1.0, MANY_ROWS / len(bench.problem.data.y))
         while self.n_sampled < share * self.n_screened:
             front = self.leaders.laws[:N_CONTENDERS]
@@ -241,9 +245,9 @@ class Funnel:
                 # form has to do.
                 log_q, error = law.log_q, np.inf
             self.leaders.weigh(law, log_q, error)
-            self.weighed[law.law] = log_q
-        if len(self.weighed) > len(known):
-            new = {law: log_q for law, log_q in self.weighed.items() if law not in known}
+            new[law.law] = log_q
+        if new:
+            self.weighed |= new
             self.memory.learn(new)
 
 

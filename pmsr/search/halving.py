@@ -84,18 +84,17 @@ class Stages:
     probes: Floats
 
     @classmethod
-    def of(cls, data: Data, random_seed: int) -> "Stages":
-        """Permute the rows by the seed of the run."""
+    def of(cls, data: Data, random_seed: int, *, whole: bool = False) -> "Stages":
+        """Permute the rows by the seed of the run; or leave them, in one stage."""
         n, probes = len(data.y), probe_points(data.X)
-        if n <= FIRST:
+        if n <= FIRST or whole:
             return cls(data, (n,), probes)
         sizes = [FIRST]
         while GROWTH * sizes[-1] < n:
             sizes.append(GROWTH * sizes[-1])
         order = np.random.default_rng(random_seed).permutation(n)
-        y_err = None if data.y_err is None else data.y_err[order]
         X = np.ascontiguousarray(data.X[order])
-        return cls(replace(data, X=X, y=data.y[order], y_err=y_err), (*sizes, n), probes)
+        return cls(Data(X, data.y[order], data.names, data.target), (*sizes, n), probes)
 
     @property
     def n_kept(self) -> int:
@@ -177,7 +176,7 @@ def screen_many(
     batch, problem, random_seed, keys, plan
         As in `screen`.
     stages
-        The problem's rows: ``Stages.of(problem.data, seed)``.
+        The problem's rows: ``Stages.of(problem.white, seed)``.
     reference
         From an earlier batch.
 
@@ -207,6 +206,7 @@ def screen_many(
             n_points=plain.n_evaluations * n_rows,
             reference=None,
         )
+    batch = batch.whiten(problem)
     task = _Task(batch, problem, random_seed, stages, keys, plan)
     path = _Path.of(batch, stages)
     which = np.arange(len(batch.nodes))
@@ -255,7 +255,7 @@ class _Task:
 
     @cached_property
     def deviation(self) -> float:
-        return float(np.std(self.problem.data.y))
+        return self.problem.white.spread
 
     def fit(self, stage: int, which: Integers, theta: Floats | None = None) -> Fitted:
         """Fit some laws, from all starts or from one; curves at all rows, but for the last stage.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pmsr.data import Data
 from pmsr.equation.descent import FITTED, Plan, law_keys, make_work, run_screen
+from pmsr.equation.operators import operator_code
 from pmsr.equation.program import Program
 from pmsr.equation.structure import MAX_PARAMETERS
 from pmsr.evidence.multistart import CURVED_TOLERANCE, N_AROUND, RANK_TOLERANCE, SPREAD
@@ -98,6 +99,26 @@ class Batch:
         law_keys(self.nodes, self.lengths, self.literals, self.n_parameters, keys)
         return keys
 
+    def whiten(self, problem: Problem) -> "Batch":
+        """Return the laws that explain `problem.white`, as `Problem.whiten` does for one."""
+        added = problem.added_nodes
+        if not added:
+            return self
+        n_laws, n_nodes, _ = self.nodes.shape
+        nodes = np.zeros((n_laws, n_nodes + len(added), 3), dtype=np.int32)
+        nodes[:, :n_nodes] = self.nodes
+        laws, lengths = np.arange(n_laws), self.lengths.copy()
+        for code, column in added:
+            nodes[laws, lengths, 0] = code
+            if column >= 0:
+                nodes[laws, lengths, 1] = column
+            elif code == operator_code("*"):
+                nodes[laws, lengths, 1], nodes[laws, lengths, 2] = lengths - 2, lengths - 1
+            else:
+                nodes[laws, lengths, 1] = lengths - 1
+            lengths += 1
+        return Batch(nodes, lengths, self.literals, self.n_parameters)
+
     def take(self, which: Integers | slice) -> "Batch":
         """Choose some of the laws, with room for the largest of them."""
         lengths = np.ascontiguousarray(self.lengths[which])
@@ -125,8 +146,8 @@ class Screened:
     log_q
         Log q of a linear law with this rank and error; -inf if it cannot be fitted.
     curves
-        Predictions at the rows, or at some of them, and at the probes, of shape (n_laws, N + 32);
-        NaN where the law is not a number.
+        Predictions at the rows, or at some of them, and at the probes, of shape (n_laws, N + 32),
+        in the space of `Problem.white`; NaN where the law is not a number.
     outcome
         ``FITTED``, ``NEVER_FINITE`` or ``FORBIDDEN`` of `pmsr.equation.descent`.
     n_evaluations
@@ -157,7 +178,7 @@ def screen(
     batch
         The laws; some may have no parameters.
     problem
-        The rows, gamma and the prior of sigma; noise of one size.
+        The rows, gamma and the noise, with weights that suit a typical fit where they depend on it.
     random_seed
         Seed of the run. Together with its key it decides a law's starts, so that the result
         depends neither on the order of a batch nor on how laws are shared out.
@@ -177,16 +198,25 @@ def screen(
     >>> found.theta[0].round(2), found.rank, found.log_q.round(2)
     (array([47.09]), array([1, 1]), array([-13.13, -19.08]))
     """
-    data = problem.data
+    data = problem.white
     if keys is None:
         keys = batch.keys
-    deviation = float(np.std(data.y))
+    batch = batch.whiten(problem)
+    deviation = data.spread
     n = len(data.y)
     places = probe_points(data.X)
     found = fit_batch(batch, data.X, data.y, deviation, places, n, random_seed, keys, plan)
-    log_q = linear_log_qs(found.rank, found.squares, problem)
+    squares, excess = found.squares, np.full(len(found.squares), problem.log_weight)
+    if not problem.noise.is_exact:
+        with np.errstate(all="ignore"):
+            squares, excess = problem.working(problem.unwhiten(found.curves[:, :n]))
+            lost = (found.outcome != FITTED) | ~np.isfinite(squares)
+            squares = np.where(lost, np.inf, squares / deviation**2)
+    log_q = linear_log_qs(found.rank, squares, problem, excess)
+    with np.errstate(over="ignore"):  # as far off as floats go is infinitely far
+        sse = found.squares * deviation**2
     return Screened(
-        found.squares * deviation**2,
+        sse,
         found.rank,
         found.theta,
         log_q,
@@ -286,7 +316,9 @@ def probe_points(X: Floats) -> Floats:
     return np.ascontiguousarray(low * (1.0 - shares) + high * shares)
 
 
-def linear_log_qs(rank: Integers, squares: Floats, problem: Problem) -> Floats:
+def linear_log_qs(
+    rank: Integers, squares: Floats, problem: Problem, excess: Floats | float | None = None
+) -> Floats:
     """Return `evidence.linear_log_q` for many laws, from ranks and squared errors.
 
     Parameters
@@ -294,17 +326,26 @@ def linear_log_qs(rank: Integers, squares: Floats, problem: Problem) -> Floats:
     rank
         Of each law.
     squares
-        Sums of squared errors in units of the target's variance.
+        Sums of squares of weighed residuals in units of the variance of `problem.white`.
     problem
         The rows, gamma and the prior of sigma.
+    excess
+        Largest log likelihood less that of normal noise, as from `Problem.working`; by default
+        that of noise which is normal.
     """
-    n, deviation = len(problem.data.y), float(np.std(problem.data.y))
-    gamma = problem.gamma
+    n, deviation, gamma = problem.n, problem.white.spread, problem.gamma
+    excess = problem.log_weight if excess is None else excess
+    if not problem.noise.has_sigma:
+        with np.errstate(over="ignore", invalid="ignore"):
+            log_l = excess - 0.5 * (n * np.log(2.0 * np.pi) + squares * deviation**2)
+        log_q = 0.5 * rank * np.log(gamma) + (1.0 - gamma) * log_l
+        return np.where(np.isfinite(squares), log_q, -np.inf)
     low, high = np.log(problem.sigma_bounds) - np.log(deviation)
     log_q = np.empty(len(squares))
-    _log_qs(rank, squares, gamma, n, problem.sigma_power, low, high, log_q)
+    _log_qs(rank, squares, gamma, float(n), problem.sigma_power, low, high, log_q)
     # Sigma in units of the deviation, and the density of y with it.
-    return log_q - (1.0 - gamma) * n * (0.5 * np.log(2.0 * np.pi) + np.log(deviation))
+    density = (1.0 - gamma) * n * (0.5 * np.log(2.0 * np.pi) + np.log(deviation))
+    return np.where(np.isfinite(squares), log_q - density + (1.0 - gamma) * excess, -np.inf)
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
@@ -354,7 +395,7 @@ def digest_curves(screened: Screened, data: Data, keys: NDArray[np.uint64]) -> N
     known by its key.
     """
     n = screened.curves.shape[1]
-    step = 2.0 * SAME_CURVE * float(np.std(data.y))
+    step = 2.0 * SAME_CURVE * data.spread
     fitted = (screened.outcome == FITTED) & (screened.rank < len(data.y))
     values = np.where(np.isfinite(screened.curves), screened.curves, 0.0)
     digest = screened.rank.astype(np.uint64)
@@ -384,7 +425,7 @@ class KnownLaws:
 
     def __init__(self, data: Data, n_rows: int | None = None) -> None:
         self.n_rows = len(data.y) if n_rows is None else n_rows
-        self.tolerance = SAME_CURVE * float(np.std(data.y))
+        self.tolerance = SAME_CURVE * data.spread
         n = self.n_rows + N_PROBES
         # Of one sign, so that the mean of differences is no larger than the largest of them; no
         # two alike, so that a permutation of the rows is another law.

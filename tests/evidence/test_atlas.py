@@ -8,8 +8,8 @@ from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.atlas import Atlas
 from pmsr.evidence.evidence import compute_evidence, make_target
-from pmsr.evidence.noise import ScaleLaw
 from pmsr.evidence.problem import Problem
+from pmsr.evidence.scale import ScaleLaw
 from pmsr.settings import FINALIST, Settings
 
 INVARIANT = Settings(parameter_prior="invariant")

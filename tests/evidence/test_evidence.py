@@ -21,8 +21,8 @@ from pmsr.evidence.evidence import (
     seed_for,
     weigh,
 )
-from pmsr.evidence.noise import log_sigma_integral
 from pmsr.evidence.problem import Problem
+from pmsr.evidence.scale import log_sigma_integral
 from pmsr.experiments.datasets import read_source, synthetic
 from pmsr.experiments.exact import brute_force_log_q
 from pmsr.settings import FINALIST, QUICK, Settings

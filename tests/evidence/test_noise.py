@@ -1,9 +1,8 @@
-"""The normal noise of the table, and a second row, made here, that has known errors."""
+"""Normal noise, of one size and with known errors."""
 
 import dataclasses
 
 import numpy as np
-import pymc as pm
 import pytest
 from scipy.stats import kstest, norm
 
@@ -11,7 +10,7 @@ from pmsr.data import make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import linear_log_q, make_target, seed_for, weigh
 from pmsr.evidence.model import make_model, make_template
-from pmsr.evidence.noise import GAUSSIAN, NOISES, Noise, find_noise
+from pmsr.evidence.noise import GAUSSIAN, NOISES, find_noise
 from pmsr.evidence.posterior import draw_posterior, to_arviz
 from pmsr.evidence.prediction import predict
 from pmsr.evidence.problem import Problem
@@ -19,38 +18,7 @@ from pmsr.result.result import from_evolution, load_result
 from pmsr.search.evolution import run_evolution
 from pmsr.settings import QUICK, Search, Settings
 
-
-class KnownErrors(Noise):
-    """Normal noise whose size is known for every row: sigma is not a parameter."""
-
-    name = "known errors"
-    has_sigma = False
-
-    def columns(self, data):
-        return {"y_err": data.y_err}
-
-    def weights(self, data):
-        return 1.0 / data.y_err
-
-    def log_density(self, y, mu, sigma, columns):
-        return super().log_density(y, mu, sigma * columns["y_err"], columns)
-
-    def draw(self, mu, sigma, columns, rng):
-        return super().draw(mu, sigma * columns["y_err"], columns, rng)
-
-    def new_sigma(self, sigma, columns):
-        return sigma * np.sqrt(np.mean(columns["y_err"] ** 2))
-
-    def observe(self, mu, sigma, y, columns):
-        return pm.Normal("y", mu, columns["y_err"], observed=y)
-
-
-SETTINGS = Settings(noise="known errors", n_replicates=4)
-
-
-@pytest.fixture(autouse=True)
-def known(monkeypatch):
-    monkeypatch.setitem(NOISES, "known errors", KnownErrors())
+SETTINGS = Settings(n_replicates=4)
 
 
 def make(n=30, seed=0, curve=lambda x: 1.0 + 2.0 * x):
@@ -75,7 +43,7 @@ def test_the_table_has_the_normal_noise():
 
 
 def test_the_density_of_the_table_is_that_of_pymc():
-    problem = Problem.of(make(), Settings())
+    problem = Problem.of(dataclasses.replace(make(), y_err=None), Settings())
     line = Equation("c0 + c1*x", ["x"])
     theta, sigma = np.array([[1.0, 2.0], [0.3, 1.0]]), np.array([0.5, 2.0])
     compiled = make_template(2).log_likelihood(line.program, problem, theta, sigma)
@@ -191,7 +159,7 @@ def test_posterior_predictions_and_model_have_known_errors_and_no_sigma():
 def test_a_search_with_known_errors_finds_the_law_and_its_result_is_saved(tmp_path):
     data = make(25, seed=3, curve=lambda x: 0.7 + 2.37 * x)
     search = Search(operators=("+", "*"), population_size=20, generations=3, max_complexity=9)
-    settings = dataclasses.replace(QUICK, noise="known errors")
+    settings = QUICK
     seeds = [Equation("c0 + c1*x", ["x"])]
     found = run_evolution(data, search=search, settings=settings, seeds=seeds, random_seed=1)
     result = from_evolution(found, data, search=search, settings=settings, random_seed=1)

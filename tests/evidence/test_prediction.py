@@ -8,7 +8,7 @@ from scipy.stats import norm
 import pmsr.evidence.prediction
 from pmsr.data import load_galileo
 from pmsr.equation.expression import Equation
-from pmsr.evidence.noise import mixture_quantile
+from pmsr.evidence.mixture import mixture_quantile
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.prediction import (
     Component,

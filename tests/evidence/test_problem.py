@@ -23,8 +23,8 @@ def test_a_problem_is_what_the_options_say():
 
 
 def test_an_unknown_noise_is_refused():
-    with pytest.raises(ValueError, match=r"Unknown noise 'student'\. Available: gaussian\."):
-        Problem.of(make_data(*SHELF), Settings(noise="student"))
+    with pytest.raises(ValueError, match=r"Unknown noise 'cauchy'\. Available: gaussian, student"):
+        Problem.of(make_data(*SHELF), Settings(noise="cauchy"))
 
 
 def test_a_fraction_that_depends_on_the_largest_equation_needs_it():

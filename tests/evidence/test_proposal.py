@@ -6,9 +6,9 @@ from scipy.integrate import quad, simpson
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import make_target
-from pmsr.evidence.noise import LogSigma
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.proposal import Proposal, log_sum_exp
+from pmsr.evidence.scale import LogSigma
 from pmsr.settings import Settings
 
 

@@ -1,6 +1,5 @@
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from pmsr.data import load_galileo, make_data
@@ -8,7 +7,6 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import Tables
 from pmsr.equation.structure import MAX_PARAMETERS
 from pmsr.evidence.evidence import seed_for
-from pmsr.evidence.noise import NOISES, Noise
 from pmsr.evidence.problem import as_problem
 from pmsr.laws.prior import LawPrior
 from pmsr.search.bench import Bench
@@ -40,17 +38,6 @@ def test_laws_are_screened_where_the_closed_form_is_that_of_the_evidence():
     assert not bench(evidence="smc").is_screened
     assert not bench(fitness="rmse").is_screened
     assert not bench(settings=replace(QUICK, parameter_prior="flat")).is_screened
-
-
-def test_laws_are_not_screened_where_rows_have_weights(monkeypatch):
-    class Weighted(Noise):
-        name = "weighted"
-
-        def weights(self, data):
-            return np.linspace(1.0, 2.0, len(data.y))
-
-    monkeypatch.setitem(NOISES, "weighted", Weighted())
-    assert not bench(settings=replace(QUICK, noise="weighted")).is_screened
 
 
 def test_the_prior_of_many_laws_is_that_of_each():

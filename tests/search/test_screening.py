@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -5,7 +7,7 @@ from pmsr.data import load_galileo, make_data
 from pmsr.equation.descent import FITTED
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
-from pmsr.evidence.evidence import linear_log_q, make_target
+from pmsr.evidence.evidence import linear_log_q, make_target, weigh
 from pmsr.evidence.multistart import FitError, fit
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.surface import Surface
@@ -221,3 +223,39 @@ def test_frozen_arrays_are_welcome(data):
     assert screen(Batch.of([program]), Problem.of(frozen, Settings()), 0).theta[
         0, 0
     ] == pytest.approx(y.mean())
+
+
+@pytest.mark.parametrize("noise", ["lognormal", "proportional", "poisson"])
+def test_laws_are_screened_under_every_noise_as_they_are_weighed(noise):
+    rng = np.random.default_rng(2)
+    x = np.linspace(0.5, 4.0, 20)
+    f = 30.0 * np.exp(-0.4 * x)
+    y = (
+        rng.poisson(f).astype(float)
+        if noise == "poisson"
+        else f * np.exp(0.1 * rng.normal(size=20))
+    )
+    settings = Settings(noise=noise, n_replicates=4)
+    problem = Problem.of(make_data(x, y, names=["x"]), settings)
+    laws = [Equation(text, ["x"]) for text in ("c0*exp(c1*x)", "c0 + c1*x", "c0/x")]
+    found = screen(Batch.of([law.program for law in laws]), problem, 0)
+    for law, log_q, theta in zip(laws, found.log_q, found.theta, strict=True):
+        exact = weigh(law.program, problem, settings, np.random.SeedSequence(1)).evidence
+        assert log_q == pytest.approx(exact.log_q_linear, abs=0.02)
+        assert abs(log_q - exact.log_q) < 1.0
+        np.testing.assert_allclose(theta[: len(exact.theta)], exact.theta, rtol=1e-3)
+
+
+def test_known_errors_are_screened_exactly_where_a_law_is_linear():
+    rng = np.random.default_rng(4)
+    x, errors = np.linspace(0.5, 4.0, 20), rng.uniform(0.1, 1.0, 20)
+    y = 1.0 + 2.0 * x + errors * rng.standard_normal(20)
+    data = replace(make_data(x, y, names=["x"]), y_err=errors)
+    problem = Problem.of(data, Settings())
+    found = screen(Batch.of([Equation("c0 + c1*x", ["x"]).program]), problem, 0)
+    A = np.column_stack([np.ones(20), x]) / errors[:, None]
+    theta, chi2 = np.linalg.lstsq(A, y / errors, rcond=None)[:2]
+    log_l = -10 * np.log(2 * np.pi) - np.sum(np.log(errors)) - 0.5 * chi2[0]
+    expected = (1 - problem.gamma) * log_l + np.log(problem.gamma)
+    assert found.log_q[0] == pytest.approx(expected, abs=1e-9)
+    np.testing.assert_allclose(found.theta[0], theta, rtol=1e-8)

@@ -1,0 +1,269 @@
+"""Every noise model against brute-force quadrature that shares no code with the sampler."""
+
+import dataclasses
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import stats
+
+from pmsr.data import make_data
+from pmsr.equation.expression import Equation
+from pmsr.evidence.evidence import seed_for, weigh
+from pmsr.evidence.model import make_model
+from pmsr.evidence.noise import NOISES
+from pmsr.evidence.posterior import draw_posterior, to_arviz
+from pmsr.evidence.prediction import predict
+from pmsr.evidence.problem import Problem
+from pmsr.settings import Settings
+
+N = 14
+x = np.linspace(0.5, 4.0, N)
+
+
+def line(c0):
+    """f and df/dtheta of c0*x, of shapes (n, N) and (n, 1, N)."""
+    return c0[:, None] * x, np.broadcast_to(x, (len(c0), 1, N))
+
+
+def decay(c0, c1):
+    """The same of c0*exp(c1*x)."""
+    e = np.exp(c1[:, None] * x)
+    return c0[:, None] * e, np.stack([e, c0[:, None] * x * e], axis=1)
+
+
+DENSITIES = {
+    "gaussian": lambda y, f, s: stats.norm.logpdf(y, f, s),
+    "student": lambda y, f, s: stats.t.logpdf(y, 4, f, s),
+    "proportional": lambda y, f, s: stats.norm.logpdf(y, f, s * np.abs(f)),
+    "lognormal": lambda y, f, s: stats.lognorm.logpdf(y, s, scale=f),
+    "poisson": lambda y, f, s: stats.poisson.logpmf(y, f),
+}
+WEIGHTS = {
+    "gaussian": lambda f: np.ones_like(f),
+    "student": lambda f: np.ones_like(f),
+    "proportional": lambda f: 1.0 / np.abs(f),
+    "lognormal": lambda f: 1.0 / f,
+    "poisson": lambda f: 1.0 / np.sqrt(f),
+}
+
+
+def draw(noise, f, rng):
+    """Measurements of f; the errors are about ten percent."""
+    if noise == "gaussian":
+        return f + 0.15 * rng.standard_normal(N)
+    if noise == "student":
+        return f + 0.12 * rng.standard_t(4, N)
+    if noise == "proportional":
+        return f * (1.0 + 0.1 * rng.standard_normal(N))
+    if noise == "lognormal":
+        return f * np.exp(0.15 * rng.standard_normal(N))
+    return rng.poisson(12.0 * f).astype(float)
+
+
+def log_q_by_quadrature(noise, y, theta, weight, curve, bounds, density=None, weigh_rows=None):
+    """Sum over a grid of theta (with weights of its cells) and of log sigma."""
+    gamma = 1.0 / np.sqrt(N)
+    density = density or DENSITIES[noise]
+    weigh_rows = weigh_rows or WEIGHTS[noise]
+    with np.errstate(all="ignore"):
+        f, slopes = curve(*theta)
+        w = weigh_rows(f)
+        chi = slopes * w[:, None, :]
+        volume = 0.5 * np.linalg.slogdet(chi @ chi.transpose(0, 2, 1))[1]
+        us = np.linspace(*np.log(bounds), 400) if bounds else np.zeros(1)
+        terms = {1.0: [], gamma: []}
+        for u in us:
+            log_l = np.sum(density(y, f, np.exp(u)), axis=1)
+            ok = np.isfinite(log_l) & np.isfinite(volume)
+            for phi, parts in terms.items():
+                parts.append(np.logaddexp.reduce((phi * log_l + volume + np.log(weight))[ok]) + u)
+    total = {phi: np.logaddexp.reduce(parts) for phi, parts in terms.items()}
+    return total[1.0] - total[gamma]
+
+
+def grid(spans, n):
+    """Points and weights of a grid in sinh-spaced coordinates around a centre."""
+    axes, cells = [], []
+    for centre, width, far in spans:
+        t = np.linspace(-np.arcsinh(far / width), np.arcsinh(far / width), n)
+        axes.append(centre + width * np.sinh(t))
+        cells.append(width * np.cosh(t))
+    points = [a.ravel() for a in np.meshgrid(*axes, indexing="ij")]
+    weight = np.prod([c.ravel() for c in np.meshgrid(*cells, indexing="ij")], axis=0)
+    return points, weight
+
+
+def problem_of(noise, y, settings, **known):
+    data = dataclasses.replace(make_data(x, y, names=["x"]), **known)
+    return Problem.of(data, dataclasses.replace(settings, noise=noise))
+
+
+SETTINGS = Settings(n_replicates=4)
+
+
+@pytest.mark.parametrize("noise", list(DENSITIES))
+def test_log_q_in_one_parameter_agrees_with_quadrature(noise):
+    rng = np.random.default_rng(11)
+    y = draw(noise, 1.3 * x, rng)
+    problem = problem_of(noise, y, SETTINGS)
+    found = weigh(
+        Equation("c0*x", ["x"]).program, problem, SETTINGS, np.random.SeedSequence(1)
+    ).evidence
+    size = 12.0 if noise == "poisson" else 1.0
+    points, weight = grid([(1.3 * size, 0.02 * size, 40.0 * size)], 20_001)
+    bounds = problem.sigma_bounds if problem.noise.has_sigma else None
+    expected = log_q_by_quadrature(noise, y, points, weight, line, bounds)
+    assert found.failure is None
+    # The grid, and the region beyond which the sampler does not look, are good to 0.01.
+    assert abs(found.log_q - expected) < 0.01 + 3 * found.log_q_se
+    assert found.log_q_se < 0.05
+
+
+@pytest.mark.parametrize("noise", list(DENSITIES))
+def test_log_q_in_two_parameters_agrees_with_quadrature(noise):
+    rng = np.random.default_rng(12)
+    y = draw(noise, 3.0 * np.exp(-0.4 * x), rng)
+    problem = problem_of(noise, y, SETTINGS)
+    found = weigh(
+        Equation("c0*exp(c1*x)", ["x"]).program, problem, SETTINGS, np.random.SeedSequence(1)
+    ).evidence
+    size = 12.0 if noise == "poisson" else 1.0
+    spans = [(3.0 * size, 0.2 * size, 60.0 * size), (-0.4, 0.05, 12.0)]
+    points, weight = grid(spans, 301)
+    bounds = problem.sigma_bounds if problem.noise.has_sigma else None
+    expected = log_q_by_quadrature(noise, y, points, weight, decay, bounds)
+    assert found.failure is None
+    assert abs(found.log_q - expected) < 0.03 + 3 * found.log_q_se
+    assert found.log_q_se < 0.1
+
+
+@pytest.mark.parametrize("size", [0.05, 0.2])
+def test_extra_noise_agrees_with_quadrature(size):
+    rng = np.random.default_rng(13)
+    errors = size * rng.uniform(0.7, 1.5, N)
+    y = 1.3 * x + np.hypot(errors, 0.1) * rng.standard_normal(N)
+    settings = dataclasses.replace(SETTINGS, extra_noise=True)
+    problem = problem_of("gaussian", y, settings, y_err=errors)
+    found = weigh(
+        Equation("c0*x", ["x"]).program, problem, settings, np.random.SeedSequence(1)
+    ).evidence
+    points, weight = grid([(1.3, 0.02, 40.0)], 20_001)
+    expected = log_q_by_quadrature(
+        "extra",
+        y,
+        points,
+        weight,
+        line,
+        problem.sigma_bounds,
+        density=lambda y, f, s: stats.norm.logpdf(y, f, np.hypot(s, errors)),
+        weigh_rows=lambda f: np.ones_like(f),  # of one parameter, linear: any constant
+    )
+    assert abs(found.log_q - expected) < 0.01 + 3 * found.log_q_se
+
+
+@pytest.mark.parametrize("text", ["c0*x", "c0*exp(c1*x)"])
+def test_counts_are_rows_that_were_seen_as_often(text):
+    rng = np.random.default_rng(14)
+    y = draw("gaussian", 3.0 * np.exp(-0.4 * x), rng)
+    counts = rng.integers(1, 4, N)
+    program = Equation(text, ["x"]).program
+    often = make_data(np.repeat(x, counts), np.repeat(y, counts), names=["x"])
+    once = dataclasses.replace(make_data(x, y, names=["x"]), counts=counts.astype(float))
+    # The bounds of sigma are multiples of the deviation of the target, which counts change.
+    problems = [Problem.of(often, SETTINGS), Problem.of(once, SETTINGS)]
+    assert problems[0].gamma == pytest.approx(problems[1].gamma)
+    problems[1] = dataclasses.replace(problems[1], sigma_bounds=problems[0].sigma_bounds)
+    first, second = (
+        weigh(program, one, SETTINGS, np.random.SeedSequence(1)).evidence for one in problems
+    )
+    error = np.hypot(first.log_q_se, second.log_q_se)
+    assert abs(first.log_q - second.log_q) < 3 * error + 0.005
+    np.testing.assert_allclose(first.theta, second.theta, rtol=1e-5)
+    assert first.rmse == pytest.approx(second.rmse, rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", list(DENSITIES))
+def test_the_density_is_that_of_scipy_and_of_pymc(noise):
+    rng = np.random.default_rng(15)
+    y = draw(noise, 1.3 * x, rng)
+    problem = problem_of(noise, y, SETTINGS)
+    law = Equation("c0*x", ["x"])
+    scale = 12.0 if noise == "poisson" else 1.0
+    model = make_model(law, problem)
+    density = model.compile_fn(model.datalogp, point_fn=True, mode="FAST_COMPILE")
+    for c0, sigma in ((1.2 * scale, 0.2), (1.5 * scale, 0.7)):
+        point = {"c0": np.array(c0)}
+        if problem.noise.has_sigma:
+            name = next(v.name for v in model.value_vars if v.name.startswith("sigma"))
+            low, high = problem.sigma_bounds
+            point[name] = np.array(np.log((sigma - low) / (high - sigma)))
+        expected = DENSITIES[noise](y, c0 * x, sigma).sum()
+        exact = problem.exact_log_likelihood(
+            law.program, np.array([[c0]]), np.log(np.array([sigma]))
+        )
+        assert exact[0] == pytest.approx(expected, rel=1e-10)
+        flat = dataclasses.replace(problem, parameter_prior="flat")
+        model = make_model(law, flat)
+        density = model.compile_fn(model.datalogp, point_fn=True, mode="FAST_COMPILE")
+        assert float(density(point)) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("noise", list(DENSITIES))
+def test_intervals_are_those_of_the_posterior_predictive(noise):
+    rng = np.random.default_rng(16)
+    y = draw(noise, 1.3 * x, rng)
+    problem = problem_of(noise, y, SETTINGS)
+    law = Equation("c0*x", ["x"])
+    sample = draw_posterior(law, problem, SETTINGS, seed_for(law.key, 1))
+    posterior = to_arviz(law, problem, sample, np.random.SeedSequence(0))
+    table = predict(posterior, x[:, None], level=0.8)
+    new = np.asarray(posterior.posterior_predictive["y"]).reshape(-1, N)
+    inside = (new >= table["prediction_low"].to_numpy()) & (
+        new <= table["prediction_high"].to_numpy()
+    )
+    # 4000 draws: a standard error of 0.006; counts are discrete, and cover more.
+    share = inside.mean(axis=0)
+    assert np.all(share > 0.8 - 0.03)
+    assert np.all(share < 0.8 + (0.2 if noise == "poisson" else 0.03))
+
+
+def test_a_law_is_not_dragged_by_outliers_under_student_noise():
+    rng = np.random.default_rng(17)
+    y = 1.0 + 2.0 * x + 0.05 * rng.standard_normal(N)
+    y[[2, 9]] += 4.0
+    law = Equation("c0 + c1*x", ["x"]).program
+    problem = problem_of("student", y, SETTINGS)
+    found = weigh(law, problem, SETTINGS, np.random.SeedSequence(1)).evidence
+    np.testing.assert_allclose(found.theta, [1.0, 2.0], atol=0.1)
+    plain = problem_of("gaussian", y, SETTINGS)
+    assert found.log_q > weigh(law, plain, SETTINGS, np.random.SeedSequence(1)).evidence.log_q
+
+
+@pytest.mark.parametrize(
+    ("noise", "y", "words"),
+    [
+        ("proportional", 0.0, r"never 0, got 'y' = 0 in row 3"),
+        ("lognormal", -1.0, r"positive target, got 'y' = -1 in row 3"),
+        ("poisson", 1.5, r"needs counts, 0, 1, 2, ..., got 'y' = 1.5 in row 3"),
+    ],
+)
+def test_measurements_that_a_noise_cannot_have_made_are_refused(noise, y, words):
+    values = np.arange(1.0, N + 1.0)
+    values[3] = y
+    with pytest.raises(ValueError, match=words):
+        problem_of(noise, values, SETTINGS)
+
+
+def test_errors_go_with_normal_noise_and_extra_noise_with_errors():
+    values = np.arange(1.0, N + 1.0)
+    with pytest.raises(ValueError, match=r"y_err goes with noise=\"gaussian\""):
+        problem_of("student", values, SETTINGS, y_err=np.ones(N))
+    with pytest.raises(ValueError, match="got no y_err"):
+        problem_of("gaussian", values, dataclasses.replace(SETTINGS, extra_noise=True))
+
+
+def test_rows_have_names_codes_and_words_of_their_own():
+    assert len({row.code for row in NOISES.values()}) == len(NOISES) == len(DENSITIES)
+    assert all(row.words for row in NOISES.values())
+    assert pm.Normal is NOISES["gaussian"].distribution(0.0, 1.0, {})[0]

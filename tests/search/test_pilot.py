@@ -1,0 +1,60 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pmsr.data import make_data
+from pmsr.equation.expression import Equation
+from pmsr.evidence.problem import Problem
+from pmsr.search.pilot import choose_noise, find_tuning, make_bench
+from pmsr.search.screening import Batch, screen
+from pmsr.settings import QUICK, Search
+
+x = np.linspace(0.5, 4.0, 24)
+SEARCH = Search(operators=("+", "*", "/", "exp"), n_enumerated=500)
+
+
+def outliers(seed=0):
+    rng = np.random.default_rng(seed)
+    y = 1.0 + 2.0 * x + 0.1 * rng.standard_normal(24)
+    y[[3, 15]] += np.array([3.0, -4.0])
+    return make_data(x, y, names=["x"])
+
+
+def test_rows_that_are_outliers_count_less_when_laws_are_screened():
+    problem = Problem.of(outliers(), replace(QUICK, noise="student"))
+    bench = make_bench(problem, SEARCH, QUICK, 1)
+    weights = bench.screening.weights
+    assert set(np.argsort(weights)[:2]) == {3, 15}
+    law = Equation("c0 + c1*x", ["x"])
+    found = screen(Batch.of([law.program]), bench.screening, 0)
+    np.testing.assert_allclose(found.theta[0], [1.0, 2.0], atol=0.2)
+    plain = Problem.of(outliers(), QUICK)
+    assert found.log_q[0] > screen(Batch.of([law.program]), plain, 0).log_q[0]
+
+
+def test_weights_that_are_known_need_no_tuning():
+    bench = make_bench(Problem.of(outliers(), QUICK), SEARCH, QUICK, 1)
+    assert find_tuning(bench) is None is bench.tuning
+
+
+@pytest.mark.parametrize(
+    ("noise", "make"),
+    [
+        ("student", lambda rng: outliers().y),
+        ("poisson", lambda rng: rng.poisson(40.0 * np.exp(-0.6 * x)).astype(float)),
+    ],
+)
+def test_the_noise_that_made_the_data_is_chosen(noise, make):
+    data = make_data(x, make(np.random.default_rng(5)), names=["x"])
+    chosen, table = choose_noise(data, SEARCH, QUICK, 1)
+    assert chosen == noise == table[0].noise
+    scores = [row.score for row in table]
+    assert scores == sorted(scores, reverse=True)
+    # Rows of the table are noises that the data admit, each once.
+    assert len({row.noise for row in table}) == len(table) >= 2
+
+
+def test_known_errors_leave_no_choice():
+    data = replace(outliers(), y_err=np.ones(24))
+    assert choose_noise(data, SEARCH, QUICK, 1) == ("gaussian", ())
