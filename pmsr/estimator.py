@@ -1,17 +1,20 @@
 """The search as a scikit-learn estimator: parameters in, fitted attributes out, no algorithm."""
 
+import difflib
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pmsr.data import Data, check_order, make_data
+from pmsr.data import Data, check_order, leave_out_constant, make_data
 from pmsr.equation.expression import Equation
+from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.prediction import check_level
 from pmsr.evidence.problem import Problem
 from pmsr.files import BROKEN, as_list, as_seed, as_text
@@ -21,8 +24,8 @@ from pmsr.laws.units import (
     Units,
     describe_impossible,
     is_possible,
-    read_units,
     resolve_units,
+    units_of,
 )
 from pmsr.limits import time_limit
 from pmsr.result.doubts import warn
@@ -36,7 +39,9 @@ from pmsr.result.storage import (
     record_prior,
     record_search,
 )
-from pmsr.search.evolution import run_evolution
+from pmsr.search.evolution import Evolution, further, run_evolution
+from pmsr.search.pilot import AUTO as AUTO_NOISE
+from pmsr.search.pilot import N_LEADERS, choose_noise
 from pmsr.settings import ADDED, ADDED_TO_SEARCH, QUICK, Search, Settings, check_settings
 
 # The options of Search and Settings that are parameters of the estimator itself.
@@ -53,7 +58,40 @@ _SEARCH = (
     "interval",
     "units",
 )
-_SETTINGS = ("gamma", "noise")
+FIRST_SHARE = 0.4  # of the time of a search whose noise is to be chosen, under normal noise
+_SETTINGS = ("gamma", "noise", "extra_noise")
+
+_OPERATORS = 'Use operators=("+", "*", "exp"), one list for all.'
+_COSTS = "Use law_prior=pmsr.laws.prior.LawPrior(...), which has the cost of every operator."
+_ISLANDS = "Use search=pmsr.Search(n_islands=...)."
+FROM_PYSR = {
+    "niterations": "Use generations=, or max_time= in seconds.",
+    "ncycles_per_iteration": "Use generations=, or max_time= in seconds.",
+    "binary_operators": _OPERATORS,
+    "unary_operators": _OPERATORS,
+    "extra_sympy_mappings": "Use pmsr.add_operator, which derives all forms.",
+    "populations": _ISLANDS,
+    "maxsize": "Use max_complexity=.",
+    "maxdepth": "Use max_complexity=.",
+    "timeout_in_seconds": "Use max_time=.",
+    "max_evals": "Use search=pmsr.Search(max_evaluations=...).",
+    "parsimony": _COSTS,
+    "complexity_of_operators": _COSTS,
+    "complexity_of_constants": _COSTS,
+    "complexity_of_variables": _COSTS,
+    "nested_constraints": "Use search=pmsr.Search(nested_functions=False), which is the default.",
+    "model_selection": "The best has the highest score; choose another with select(3).",
+    "elementwise_loss": "Use noise=: errors are weighed by the distribution of the noise.",
+    "loss": "Use noise=: errors are weighed by the distribution of the noise.",
+    "procs": "Use n_jobs=.",
+    "parallelism": "Use n_jobs=.",
+    "dimensional_constraint_penalty": "Use units=: what contradicts them is impossible.",
+    "select_k_features": "result_.inclusion says which columns matter; select them before the fit.",
+    "output_directory": "Use checkpoint= for the search and save(folder) for the result.",
+    "progress": "Use verbose=.",
+    "verbosity": "Use verbose=.",
+}
+"""What the parameters of PySR are called here."""
 
 
 # X and y are Any as in `data`: what users hand over is recognised by what it can do.
@@ -69,9 +107,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     population_size
         Number of equations that evolve on each island; even.
     generations, max_time
-        Budget: generations and seconds, whichever ends first. The seconds are those until `fit`
-        returns; what there was no time for, such as the posterior of a law of many rows, is done
-        when it is first asked for, and a warning says so.
+        Budget: generations and seconds, whichever ends first; two minutes unless you say otherwise,
+        None for no limit of time. The seconds are those until `fit` returns; what there was no time
+        for, such as the posterior of a law of many rows, is done when it is first asked for, and a
+        warning says so.
     patience
         Stop after this many generations without a better equation; None for never.
     max_complexity, max_parameters
@@ -83,7 +122,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Fraction of Eq. (5): a number in (0, 1), ``"paper"`` for :math:`1/\sqrt N`, or
         ``"ohagan"``, which needs ``max_parameters``.
     noise
-        Distribution of the noise: ``"gaussian"``.
+        Distribution of the noise: ``"gaussian"``; ``"student"``, for outliers; ``"proportional"``
+        or ``"lognormal"``, for relative errors; ``"poisson"``, for counts; or ``"auto"``, the one
+        under which the best of some laws has the largest evidence, see ``noise_table_``.
+    extra_noise
+        Whether noise of unknown size adds in quadrature to the errors that `fit` is given.
     law_prior
         How probable laws are before any data are seen: ``"description"``, the shorter and the less
         dependent on units the more probable; ``"uniform"``, all alike, as in the paper; a
@@ -110,6 +153,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     checkpoint
         File to which the state of the search is written every few seconds, and from which a fit
         with the same data, parameters and seed goes on.
+    warm_start
+        Whether another `fit` of the same data goes on where the last one ended, for another budget.
+        What it goes on from is not saved: use ``checkpoint`` for that.
     callbacks
         Called with a :class:`pmsr.search.evolution.Generation` after every unit of the search: the
         first population, then every ``Search.refresh`` generations, ten by default. One that
@@ -162,13 +208,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         *,
         population_size: int = 120,
         generations: int = 1000,
-        max_time: float | None = None,
+        max_time: float | None = 120.0,
         patience: int | None = None,
         max_complexity: int = 64,
         max_parameters: int | None = None,
         fitness: str = "evidence",
         gamma: float | str = "paper",
         noise: str = "gaussian",
+        extra_noise: bool = False,
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
         units: Mapping[str, str] | str | None = None,
@@ -176,6 +223,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         settings: Settings | None = None,
         search: Search | None = None,
         checkpoint: str | Path | None = None,
+        warm_start: bool = False,
         callbacks: Sequence[Any] = (),
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -191,6 +239,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.fitness = fitness
         self.gamma = gamma
         self.noise = noise
+        self.extra_noise = extra_noise
         self.law_prior = law_prior
         self.interval = interval
         self.units = units
@@ -198,12 +247,25 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.settings = settings
         self.search = search
         self.checkpoint = checkpoint
+        self.warm_start = warm_start
         self.callbacks = callbacks
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> "BayesianSymbolicRegressor":
+    # Here, because scikit-learn takes whatever __init__ accepts for a parameter.
+    def __new__(cls, *_: Any, **parameters: Any) -> Self:
+        """Refuse a parameter that there is not, and say what it is called here."""
+        for name in parameters:
+            if name not in cls._get_param_names():
+                raise TypeError(describe_unknown(name, cls._get_param_names()))
+        return super().__new__(cls)
+
+    __new__.__signature__ = inspect.signature(__init__)  # type: ignore[attr-defined]
+
+    def fit(
+        self, X: Any, y: Any, *, y_err: Any = None, sample_weight: Any = None
+    ) -> "BayesianSymbolicRegressor":
         """Search for equations.
 
         Parameters
@@ -213,6 +275,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             have spaces, units and Greek letters.
         y
             Values of the target, of shape (N,).
+        y_err
+            Known errors of the target, of shape (N,): standard deviations in its units. Sigma is
+            then no parameter, or with ``extra_noise=True`` adds to them in quadrature.
+        sample_weight
+            How often each row was observed: 2 is the same as the row twice. Precisions belong in
+            ``y_err``.
 
         Returns
         -------
@@ -225,7 +293,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             For each of the reasons to doubt the result.
         """
         self._search()
-        return self._fit(self._validate(X, y))
+        return self._fit(self._validate(X, y, y_err=y_err, sample_weight=sample_weight))
 
     def fit_data(self, data: Data) -> "BayesianSymbolicRegressor":
         """Search for equations that explain measurements which are checked already.
@@ -238,17 +306,23 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
     def _fit(self, data: Data) -> "BayesianSymbolicRegressor":
         search, settings = self._search(data), self._settings()
-        problem = Problem.of(data, settings, search.max_parameters)
+        is_open = settings.noise == AUTO_NOISE
+        normal = replace(settings, noise=GAUSSIAN.name) if is_open else settings
+        problem = Problem.of(data, normal, search.max_parameters)
         if isinstance(self.guesses, str):
             raise ValueError(f"guesses must be a list of equations, got {self.guesses!r}.")
         seeds = [
             guess if isinstance(guess, Equation) else Equation(guess, data.names)
             for guess in self.guesses or ()
         ]
-        check_guesses(seeds, data, read_search_units(search, data))
+        check_guesses(seeds, data, units_of(search, data))
         if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
             raise ValueError(f"callbacks must be a list of functions, got {self.callbacks!r}.")
-        random_seed = self._random_seed()
+        after: Evolution | None = getattr(self, "_found", None) if self.warm_start else None
+        random_seed = self._random_seed() if after is None else self._fitted().random_seed
+        if is_open:
+            settings, search, laws = self._choose_noise(problem, search, normal, random_seed)
+            problem, seeds = Problem.of(data, settings, search.max_parameters), [*seeds, *laws]
         found = run_evolution(
             problem,
             search=search,
@@ -258,12 +332,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             callbacks=self.callbacks,
             checkpoint=self.checkpoint,
+            after=after,
             verbose=self.verbose if callable(self.verbose) else bool(self.verbose),
         )
+        self._found = found if self.warm_start else None
         self.result_ = from_evolution(
             found,
             problem,
-            search=search,
+            search=search if after is None else further(search, after),
             settings=settings,
             random_seed=random_seed,
         )
@@ -271,7 +347,36 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             warn(self.warnings_)
         return self
 
-    def _validate(self, X: Any, y: Any) -> Data:
+    def _choose_noise(
+        self, problem: Problem, search: Search, settings: Settings, random_seed: int
+    ) -> tuple[Settings, Search, list[Equation]]:
+        """Search under normal noise first, and see which noise suits what that finds.
+
+        Returns the options for the rest of the search, and the laws that were found.
+        """
+        if self.checkpoint is not None or self.warm_start:
+            raise ValueError(
+                'noise="auto" goes neither with checkpoint nor with warm_start: a search that goes '
+                "on has one noise. Find it first, in noise_table_, and name it."
+            )
+        share = None if search.max_time is None else FIRST_SHARE * search.max_time
+        first = run_evolution(
+            problem,
+            search=replace(search, max_time=share),
+            settings=settings,
+            random_seed=random_seed,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose if callable(self.verbose) else bool(self.verbose),
+        )
+        laws = [equation for equation, _ in first.finalists[:N_LEADERS]]
+        data = leave_out_constant(problem.data)
+        noise, table = choose_noise(data, search, settings, random_seed, laws)
+        self.noise_table_ = pd.DataFrame([vars(row) for row in table])
+        if search.max_time is not None:
+            search = replace(search, max_time=(1.0 - FIRST_SHARE) * search.max_time)
+        return replace(settings, noise=noise), search, laws
+
+    def _validate(self, X: Any, y: Any, **measured: Any) -> Data:
         """Check X and y as scikit-learn does, and then as every other door of pmsr does."""
         try:
             # Missing values are left to make_data, which says where they are.
@@ -297,6 +402,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             values,
             pd.Series(target, name=_name_of(y)),
             names=None if names is None else [str(name) for name in names],
+            **measured,
         )
 
     def _search(self, data: Data | None = None) -> Search:
@@ -368,7 +474,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         result: Result = self.result_
         return result
 
-    def predict(self, X: Any, return_std: bool = False, average: bool = False) -> Any:
+    def predict(
+        self,
+        X: Any,
+        return_std: bool = False,
+        average: bool = False,
+        *,
+        index: int | str | None = None,
+    ) -> Any:
         """Predict new observations.
 
         Parameters
@@ -380,6 +493,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         average
             Whether to average over all equations, weighted by their probabilities, instead of
             using ``best_``.
+        index
+            Another equation to predict with: its row in ``equations_``, or its text.
 
         Returns
         -------
@@ -387,17 +502,23 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             The posterior mean, of shape (n,), and the standard deviation of a new observation.
             Both are NaN where the equation is not finite for half of the draws or more.
         """
-        result = self._fitted()
+        result = self._predictor(average, index)
         return result.predict(self._points(X), return_std=return_std, average=average)
 
     def predict_interval(
-        self, X: Any, level: float = 0.95, kind: Kind = "prediction", average: bool = False
+        self,
+        X: Any,
+        level: float = 0.95,
+        kind: Kind = "prediction",
+        average: bool = False,
+        *,
+        index: int | str | None = None,
     ) -> Any:
         """Return where new observations, or the curve itself, lie.
 
         Parameters
         ----------
-        X, average
+        X, average, index
             As in `predict`.
         level
             Probability of the intervals, which leave out the same probability on either side.
@@ -410,8 +531,17 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         ndarray
             Lower and upper ends, of shape (n, 2).
         """
-        result = self._fitted()
+        result = self._predictor(average, index)
         return result.predict_interval(self._points(X), level=level, kind=kind, average=average)
+
+    def _predictor(self, average: bool, index: int | str | None) -> Result:
+        """Return the result with the equation that is to predict as its best."""
+        result = self._fitted()
+        if index is None:
+            return result
+        if average:
+            raise ValueError(f"Either average=True or index={index!r}: an average is of all.")
+        return result.select(index)
 
     def _points(self, X: Any) -> Any:
         return validate_data(self, X, reset=False, dtype=np.float64)
@@ -518,8 +648,28 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         }
 
 
-def load(path: str | Path) -> BayesianSymbolicRegressor:
-    """Load a fitted estimator that was saved to a folder.
+def describe_unknown(name: str, known: Sequence[str]) -> str:
+    """Say what an argument that the estimator does not have is called here.
+
+    Examples
+    --------
+    >>> describe_unknown("niterations", ["generations"])
+    "There is no parameter 'niterations'. Use generations=, or max_time= in seconds."
+    >>> describe_unknown("max_tim", ["max_time", "patience"])
+    "There is no parameter 'max_tim'. Did you mean max_time=?"
+    """
+    close = difflib.get_close_matches(name, known, n=1)
+    if name in FROM_PYSR:
+        hint = FROM_PYSR[name]
+    elif close:
+        hint = f"Did you mean {close[0]}=?"
+    else:
+        hint = f"Available: {', '.join(known)}."
+    return f"There is no parameter {name!r}. {hint}"
+
+
+def load(path: str | Path) -> BayesianSymbolicRegressor | Result:
+    """Load a fitted estimator, or a comparison, that was saved to a folder.
 
     Parameters
     ----------
@@ -528,9 +678,9 @@ def load(path: str | Path) -> BayesianSymbolicRegressor:
 
     Returns
     -------
-    BayesianSymbolicRegressor
-        Its predictions are those of the one that was saved, to the last bit in the same
-        environment.
+    BayesianSymbolicRegressor or Result
+        What was saved: a comparison is a result. Predictions are those of the one that was saved,
+        to the last bit in the same environment.
 
     Raises
     ------
@@ -540,12 +690,14 @@ def load(path: str | Path) -> BayesianSymbolicRegressor:
     """
     header, arrays = read_folder(path)
     result = decode_result(path, header, arrays)
+    if result.search is None:
+        return result
     try:
         about = header.get("estimator") or {"parameters": {}, "named": True}
         estimator = BayesianSymbolicRegressor(**parameters_from_json(about["parameters"]))
         # What `fit` would refuse is refused now.
         search = estimator._search(result.data)
-        read_search_units(search, result.data)
+        units_of(search, result.data)
         Problem.of(result.data, estimator._settings(), search.max_parameters)
         named = about["named"]
         for value, kinds in (
@@ -553,6 +705,7 @@ def load(path: str | Path) -> BayesianSymbolicRegressor:
             (estimator.verbose, bool | int),
             (estimator.n_jobs, int | None),
             (estimator.checkpoint, str | None),
+            (estimator.warm_start, bool),
         ):
             if not isinstance(value, kinds):
                 raise ValueError(f"{value!r} is no parameter of an estimator")
@@ -591,7 +744,7 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the estimator's parameters, of the types that its signature names."""
-    # A comparison has none, an earlier version not all, and one that is gone.
+    # A result has none, an earlier version not all, and one that is gone.
     added = {name: value for name, value in ADDED_TO_SEARCH.items() if name in _SEARCH}
     parameters = {**added, **parameters} if parameters else {}
     parameters.pop("model_selection", None)
@@ -611,11 +764,6 @@ def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def _record_units(units: Mapping[str, str] | str | None) -> dict[str, str] | str | None:
     return dict(units) if isinstance(units, Mapping) else units
-
-
-def read_search_units(search: Search, data: Data) -> Units:
-    """Return the units of the columns and of the target, or an error that says what is wrong."""
-    return read_units(search.units, data.names, data.target, interval=search.interval)
 
 
 def check_guesses(guesses: Sequence[Equation], data: Data, units: Units) -> None:

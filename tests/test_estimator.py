@@ -1,12 +1,13 @@
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import time
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -21,10 +22,11 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import pmsr
 from pmsr.data import load_galileo, make_data, make_sine
-from pmsr.estimator import BayesianSymbolicRegressor, load
+from pmsr.estimator import FROM_PYSR, BayesianSymbolicRegressor, load
 from pmsr.laws.prior import LawPrior
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
+from pmsr.result.result import Result
 from pmsr.result.storage import HEADER
 from pmsr.search.checkpoint import read_progress
 from pmsr.search.evolution import run_evolution
@@ -66,9 +68,33 @@ def test_scikit_learn_finds_nothing_to_complain_about():
     assert [name for name, _ in wrong if name != "check_array_api_input"] == [], wrong
 
 
+ARRAY_API = """
+import pmsr
+from sklearn.utils.estimator_checks import check_estimator
+few = pmsr.Search(n_finalists=2, n_enumerated=100, n_islands=2, refresh=2)
+results = check_estimator(pmsr.BayesianSymbolicRegressor(
+    population_size=12, generations=1, max_complexity=12, random_state=0, verbose=False, search=few
+), on_fail=None, on_skip=None)
+print([r["check_name"] for r in results if r["status"] != "passed"])
+"""
+
+
+@pytest.mark.slow
+def test_the_array_api_is_checked_where_its_package_is_installed():
+    pytest.importorskip("array_api_strict")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ARRAY_API],
+        env=dict(os.environ, SCIPY_ARRAY_API="1"),  # before SciPy is imported
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
 def test_parameters_are_plain_values_with_defaults():
     regressor = BayesianSymbolicRegressor()
-    assert len(regressor.get_params()) <= 21
+    assert len(regressor.get_params()) <= 25
+    assert regressor.max_time == 120.0
     assert regressor.get_params()["operators"] == ("+", "-", "*", "/")
     changed = clone(make(gamma=0.3, guesses=["c0*H"]))
     assert changed.get_params()["gamma"] == 0.3 and changed.guesses == ["c0*H"]
@@ -134,6 +160,24 @@ def test_another_equation_can_be_selected(fitted):
         other.select(99)
 
 
+def test_any_equation_predicts_by_its_row(fitted):
+    result = fitted.result_
+    for index in (1, result[1].equation.text):
+        np.testing.assert_array_equal(fitted.predict(GRID, index=index), result[1].predict(GRID))
+    np.testing.assert_array_equal(
+        fitted.predict_interval(GRID, index=1), result[1].predict_interval(GRID)
+    )
+    assert fitted.result_.chosen == 0
+    assert result[:2] == result.equations[:2] and list(result) == list(result.equations)
+    assert fitted.equations_[1:3]["equation"].to_list() == [
+        one.equation.text for one in result[1:3]
+    ]
+    with pytest.raises(ValueError, match="There are 3 equations, from 0 on, got 7"):
+        fitted.predict(GRID, index=7)
+    with pytest.raises(ValueError, match="Either average=True or index=1"):
+        fitted.predict(GRID, average=True, index=1)
+
+
 @quiet
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_columns_keep_their_names(kind):
@@ -178,6 +222,31 @@ def test_pipelines_cross_validation_and_searches_for_parameters_work():
     assert scores.shape == (2,) and np.isfinite(scores).all()
     choice = GridSearchCV(make(generations=1), {"max_complexity": [5, 8]}, cv=2).fit(X, y)
     assert choice.best_params_["max_complexity"] in (5, 8)
+
+
+def test_the_folds_of_a_cross_validation_do_not_warn():
+    # Warnings are errors in these tests.
+    x = np.linspace(1.0, 2.0, 30)
+    data = x[:, None], x + 3.0 * (np.arange(30) % 12 == 7)
+    pipeline = make_pipeline(StandardScaler(), make(operators=("+", "*"), generations=1))
+    assert np.isfinite(cross_val_score(pipeline, *data, cv=2)).all()
+    with pytest.warns(ResultWarning, match="do not look normal"):
+        pipeline.fit(*data)
+
+
+@quiet
+def test_a_warm_start_goes_on_for_another_budget():
+    regressor = make(warm_start=True, random_state=None, **OPTIONS).fit(*SHELF)
+    seed = regressor.result_.random_seed
+    regressor.fit(*SHELF)
+    whole = make(generations=4, random_state=seed, **OPTIONS).fit(*SHELF)
+    assert regressor.history_["generation"].to_list() == [0, 1, 2, 3, 4]
+    assert regressor.result_.search.generations == 4 and regressor.generations == 2
+    pd.testing.assert_frame_equal(regressor.equations_, whole.equations_)
+    again = pickle.loads(pickle.dumps(regressor)).fit(*SHELF)
+    assert again.history_["generation"].iloc[-1] == 6
+    with pytest.raises(ValueError, match=r"other data, options or seed.*warm_start=False"):
+        regressor.fit(SHELF[0] * 2.0, SHELF[1])
 
 
 @quiet
@@ -369,10 +438,14 @@ def test_every_parameter_can_be_saved(tmp_path):
     loaded.fit(SHELF[0].to_numpy(), SHELF[1])
 
 
-def test_a_comparison_can_be_loaded_too(tmp_path):
-    result = weigh_equations(["c0*H", "c0"], *SHELF, settings=Settings(), random_seed=1)
+def test_a_comparison_is_loaded_as_a_comparison(tmp_path):
+    result = weigh_equations(
+        {"line": "c0*H", "flat": "c0"}, *SHELF, settings=Settings(), random_seed=1
+    )
     result.save(tmp_path)
-    np.testing.assert_array_equal(load(tmp_path).predict(GRID), result.predict(GRID))
+    loaded = load(tmp_path)
+    assert isinstance(loaded, Result) and loaded.names == result.names
+    np.testing.assert_array_equal(loaded["line"].predict(GRID), result["line"].predict(GRID))
 
 
 @pytest.mark.parametrize(
@@ -444,6 +517,7 @@ X, Y = SHELF
         ((X[:1], Y[:1]), "At least two rows are needed, got 1"),
         ((X.to_numpy()[:1], Y[:1]), r"Found array with 1 sample\(s\)"),
         ((X.assign(H=list("abcde")), Y), "Column 'H' of X: values must be numbers"),
+        ((X.assign(H=pd.Categorical(list("abcde"))), Y), r"If they are classes.*get_dummies\(X\)"),
         (([["a"], ["b"]], [1, 2]), "Column 'x0' of X: values must be numbers"),
         ((X, list("abcde")), "Target 'y': values must be numbers"),
         ((X["H"].to_numpy(), Y), "Expected 2D array, got 1D array"),
@@ -502,6 +576,16 @@ def test_bad_data_are_refused_with_the_place(arguments, message):
 def test_bad_parameters_are_refused_with_a_way_out(options, message):
     with pytest.raises(ValueError, match=message):
         make(**options).fit(*SHELF)
+
+
+@pytest.mark.parametrize("name", FROM_PYSR)
+def test_parameters_of_pysr_are_refused_with_our_name(name):
+    with pytest.raises(TypeError, match=rf"no parameter '{name}'\. ") as raised:
+        BayesianSymbolicRegressor(**{name: 1})
+    # What it says to use is there.
+    used = re.findall(r"(\w+)=", str(raised.value))
+    known = {*BayesianSymbolicRegressor().get_params(), *(f.name for f in fields(Search))}
+    assert set(used) <= known
 
 
 def test_an_estimator_says_where_to_measure_next(fitted):
@@ -563,3 +647,48 @@ def test_units_are_those_in_the_names_of_columns_if_asked_for(tmp_path):
     # A table without names has no units in them.
     with pytest.raises(ValueError, match="No unit stands in the names x0, y"):
         make(units="auto").fit(X.to_numpy(), y.to_numpy())
+
+
+def test_known_errors_and_counts_enter_a_fit_and_are_saved_with_it(tmp_path):
+    rng = np.random.default_rng(0)
+    x, errors = np.linspace(0.5, 4.0, 20), rng.uniform(0.1, 0.5, 20)
+    y = 2.0 * x + errors * rng.standard_normal(20)
+    counts = np.ones(20)
+    counts[3] = 2.0
+    fitted = BayesianSymbolicRegressor(
+        operators=("+", "*"), max_time=None, generations=1, population_size=20, random_state=1
+    ).fit(x[:, None], y, y_err=errors, sample_weight=counts)
+    best = fitted.best_
+    w = counts / errors**2
+    assert str(best.equation) == "c0*x0"
+    expected = np.sum(w * x * y) / np.sum(w * x * x)
+    np.testing.assert_allclose(best.evidence.theta, [expected], rtol=1e-6)
+    assert list(best.estimates().index) == ["c0"]
+    fitted.save(tmp_path / "saved")
+    again = pmsr.load(tmp_path / "saved")
+    np.testing.assert_array_equal(again.result_.data.y_err, errors)
+    np.testing.assert_array_equal(again.result_.data.counts, counts)
+    np.testing.assert_array_equal(again.predict(x[:, None]), fitted.predict(x[:, None]))
+
+
+# Two planted outliers are more than Student's noise would make of 24 rows.
+@pytest.mark.filterwarnings("ignore:The residuals do not look normal")
+def test_the_noise_may_be_chosen_by_the_data():
+    rng = np.random.default_rng(1)
+    x = np.linspace(0.5, 4.0, 24)
+    y = 2.0 * x + 1.0 + 0.1 * rng.standard_normal(24)
+    y[[4, 17]] += (1.0, -1.2)
+    fitted = BayesianSymbolicRegressor(
+        operators=("+", "*"),
+        noise="auto",
+        max_time=None,
+        generations=2,
+        population_size=20,
+        random_state=1,
+    ).fit(x[:, None], y)
+    assert fitted.noise_table_["noise"].iloc[0] == "student" == fitted.result_.problem.noise.name
+    np.testing.assert_allclose(fitted.predict([[1.0], [3.0]]), [3.0, 7.0], atol=0.2)
+    with pytest.raises(ValueError, match=r'noise="auto" is for a search'):
+        pmsr.compute_evidence("c0*x0", x, y, settings=pmsr.Settings(noise="auto"))
+    with pytest.raises(ValueError, match="goes neither with checkpoint nor with warm_start"):
+        BayesianSymbolicRegressor(noise="auto", warm_start=True).fit(x[:, None], y)

@@ -263,7 +263,7 @@ def test_algebra_in_threads_keeps_the_precision_of_numbers():
         lambda law: Equation.from_sympy(law.expression, ["x"]),
         lambda law: law.key,
         lambda law: law.program,
-        lambda law: law.latex,
+        lambda law: law.latex(),
         lambda law: str(law),
         lambda law: pmsr.build_model(law, [[1.0], [2.0]], [1.0, 2.0]),
         lambda law: model.make_template(1),

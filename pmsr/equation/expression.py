@@ -267,9 +267,8 @@ class Equation:
         """Number of nodes of the acyclic graph (Section 2.1): 4 for x0 + x0*x1."""
         return len(self.program.nodes)
 
-    @cached_property
     def latex(self) -> str:
-        """LaTeX without dollar signs."""
+        """Return LaTeX without dollar signs."""
         # SymPy prints in the order of the alphabet, in which "!" comes first.
         leading = {real_symbol(name): real_symbol("!" + name) for name in self.parameters}
         names = {leading[real_symbol(name)]: latex_name(name) for name in self.parameters}
@@ -297,7 +296,7 @@ class Equation:
         return f"Equation({self.text!r}, variables={list(self.variables)!r}{more})"
 
     def _repr_latex_(self) -> str:
-        return f"${self.latex}$"
+        return f"${self.latex()}$"
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("text", "variables", "parameters", "expression")

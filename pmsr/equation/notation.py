@@ -90,6 +90,26 @@ def latex_with_numbers(equation: Equation, theta: NDArray[Any]) -> str:
         return str(sympy.latex(filled.xreplace(rounded), symbol_names=names))
 
 
+# Any: SymPy comes without types.
+def to_plain(equation: Equation, theta: NDArray[Any] | None = None) -> Any:
+    """Return the SymPy expression in plain symbols, with numbers for the parameters if given.
+
+    The symbols of an equation are real ones, which ``subs("x", 2)`` does not find.
+
+    Examples
+    --------
+    >>> to_plain(Equation("c0*sqrt(H)", ["H"])).subs("H", 9)
+    3*c0
+    """
+    names = (*equation.variables, *equation.parameters)
+    plain = {real_symbol(name): sympy.Symbol(name) for name in names}
+    if theta is not None:
+        values = (sympy.Float(value) for value in theta.tolist())
+        plain |= dict(zip(map(real_symbol, equation.parameters), values, strict=True))
+    with ONE_AT_A_TIME:
+        return equation.expression.subs(plain, simultaneous=True)
+
+
 def latex_lines(
     left: str,
     equation: Equation,
@@ -114,7 +134,7 @@ def latex_lines(
     >>> print(latex_lines("D", Equation("c0*H", ["H"]), {"c0": "1.2 ± 0.1"}))
     $\displaystyle \begin{aligned}D &= c_{0} H \\ c_{0} &= 1.2 \pm 0.1\end{aligned}$
     """
-    lines = [f"{latex_name(left)} &= {equation.latex}"]
+    lines = [f"{latex_name(left)} &= {equation.latex()}"]
     lines += [
         latex_estimate(name, text, (units or {}).get(name, ""), "&=")
         for name, text in estimates.items()

@@ -1,5 +1,7 @@
 """The operators of Section 2.1: one row each, and the compiled loops that apply a row to arrays."""
 
+import inspect
+import math
 from collections.abc import (
     Callable,
     ItemsView,
@@ -174,7 +176,7 @@ def operator_code(name: str) -> int:
     return FIRST_OPERATOR + list(OPERATORS).index(name)
 
 
-def add_operator(operator: Operator) -> None:
+def add_operator(operator: Operator | str, form: Callable[..., Any] | None = None) -> None:
     """Add a row to the table; equations may use it from now on.
 
     The loops are compiled anew at the next evaluation, which takes several seconds.
@@ -182,7 +184,11 @@ def add_operator(operator: Operator) -> None:
     Parameters
     ----------
     operator
-        A row whose name is an identifier that is not taken.
+        A row whose name is an identifier that is not taken; or the name alone.
+    form
+        With a name: a function from one or two SymPy arguments to a SymPy expression, such as
+        ``lambda x: sympy.sin(x)/x``. Value, derivative and PyTensor form are derived from it, and
+        are not numbers where it is not defined, here at 0.
 
     Examples
     --------
@@ -191,8 +197,15 @@ def add_operator(operator: Operator) -> None:
         ...
     ValueError: Operator 'sin' exists already. Choose another name.
     """
+    if isinstance(operator, str) and form is not None:
+        if not operator.isidentifier():
+            raise ValueError(f"An operator's name must be an identifier, got {operator!r}.")
+        operator = derive_operator(operator, form)
     if not isinstance(operator, Operator):
-        raise ValueError(f"A row must be an Operator, got {operator!r}.")
+        raise ValueError(
+            f"A row must be an Operator, got {operator!r}. Or give a name and its form: "
+            'add_operator("sinc", lambda x: sympy.sin(x)/x).'
+        )
     _check_absent(operator)
     for function in (operator.value, operator.derivative):
         if not hasattr(function, "__code__"):
@@ -217,6 +230,73 @@ def add_operator(operator: Operator) -> None:
         OPERATORS[operator.name] = operator
 
 
+def derive_operator(name: str, form: Callable[..., Any]) -> Operator:
+    """Return the row of an operator whose value and derivative follow from its SymPy form.
+
+    Examples
+    --------
+    >>> row = derive_operator("sinc", lambda x: sympy.sin(x) / x)
+    >>> round(row.value(2.0), 4), round(row.derivative(2.0, row.value(2.0)), 4)
+    (0.4546, -0.4354)
+    """
+    arity = len(inspect.signature(form).parameters)
+    if arity not in (1, 2):
+        raise ValueError(f"The form of {name!r} must have 1 or 2 arguments, got {arity}.")
+    symbols = sympy.symbols("a b", real=True)[:arity]
+    try:
+        expression = sympy.sympify(form(*symbols))
+    except (TypeError, AttributeError) as error:
+        raise ValueError(
+            f"The form of {name!r} must be made of SymPy functions, such as sympy.sin: {error}."
+        ) from None
+    if not isinstance(expression, sympy.Expr) or not expression.free_symbols == set(symbols):
+        raise ValueError(
+            f"The form of {name!r} must be a SymPy expression in its arguments, got {expression}."
+        )
+    slopes = [_source(name, expression.diff(symbol)) for symbol in symbols]
+    arguments = ", ".join(map(str, symbols))
+    value, derivative = (
+        eval(f"lambda {names}: {body}", {"math": math})
+        for names, body in (
+            (arguments, _source(name, expression)),
+            (f"{arguments}, v", slopes[0] if arity == 1 else f"({slopes[0]}, {slopes[1]})"),
+        )
+    )
+    tensor = sympy.lambdify(symbols, expression, modules=[_PYTENSOR_NAMES, vars(pt)])
+    try:
+        tensor(*(pt.dscalar() for _ in symbols))
+    except (TypeError, NameError) as error:
+        raise ValueError(
+            f"The form of {name!r} cannot be written for PyTensor ({error}). Give all columns: "
+            "pmsr.Operator(name, arity, sympy, pytensor, value, derivative)."
+        ) from None
+    return Operator(name, arity, sympy.Function(name, real=True), tensor, value, derivative)
+
+
+# Where PyTensor's name is not SymPy's.
+_PYTENSOR_NAMES = {
+    "asin": pt.arcsin,
+    "acos": pt.arccos,
+    "atan": pt.arctan,
+    "asinh": pt.arcsinh,
+    "acosh": pt.arccosh,
+    "atanh": pt.arctanh,
+    "atan2": pt.arctan2,
+    "Abs": pt.abs,
+}
+
+
+def _source(name: str, expression: Any) -> str:
+    """Return Python source of an expression, in functions of `math`, which Numba compiles."""
+    try:
+        return str(sympy.pycode(expression, strict=True))
+    except NotImplementedError:
+        raise ValueError(
+            f"{expression}, a part of the form of {name!r}, has no counterpart in Python's math. "
+            "Give all columns: pmsr.Operator(name, arity, sympy, pytensor, value, derivative)."
+        ) from None
+
+
 def _check_absent(operator: Operator) -> None:
     if operator.name in OPERATORS:
         raise ValueError(f"Operator {operator.name!r} exists already. Choose another name.")
@@ -227,7 +307,10 @@ def _check_derivative(operator: Operator) -> None:
     step = 1e-6
     for place in ((0.3, 1.2), (1.7, 0.4), (2.9, 1.5)):
         arguments = place[: operator.arity]
-        derivatives = np.atleast_1d(operator.derivative(*arguments, operator.value(*arguments)))
+        try:
+            derivatives = np.atleast_1d(operator.derivative(*arguments, operator.value(*arguments)))
+        except (ValueError, ArithmeticError):  # outside its domain, says `math`
+            continue
         for k, derivative in enumerate(derivatives):
             shift = np.eye(operator.arity)[k] * step
             up, down = (operator.value(*(np.array(arguments) + s)) for s in (shift, -shift))

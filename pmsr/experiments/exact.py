@@ -7,8 +7,8 @@ from scipy.interpolate import CubicSpline
 from scipy.special import logsumexp
 
 from pmsr.equation.program import evaluate
-from pmsr.evidence.noise import log_sigma_integral
 from pmsr.evidence.proposal import Target
+from pmsr.evidence.scale import log_sigma_integral
 from pmsr.settings import Settings
 
 Floats = NDArray[np.float64]

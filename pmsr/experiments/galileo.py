@@ -135,7 +135,7 @@ def weigh_rivals(
 def latex_names(table: pd.DataFrame, source: Source) -> dict[str, str]:
     """Return the LaTeX of a table's equations, for a figure."""
     variables = list(read_source(source)[0].columns)
-    return {text: f"${Equation(text, variables).latex}$" for text in table["equation"]}
+    return {text: f"${Equation(text, variables).latex()}$" for text in table["equation"]}
 
 
 RIVAL_COLUMNS = ["equation", "log_q", "log_q_se", "behind", "log_q_invariant", "rmse"]

@@ -421,7 +421,7 @@ def _draw(
         panels, (law, overfit), ("correct form", "overfit form"), strict=True
     ):
         plot_fit(fit["grid"], to_prediction(fit), X, y, ax=ax)
-        add_title(ax, f"{title}: $H = {Equation(fit['equation'], ['D']).latex}$")
+        add_title(ax, f"{title}: $H = {Equation(fit['equation'], ['D']).latex()}$")
     same_range(panels)
     reference = {"theta1": pole["k1"], "theta2": pole["k2"]}
     label = "least squares of the law"

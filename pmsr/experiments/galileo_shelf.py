@@ -214,7 +214,7 @@ def _draw(out: Path, fits: list[Record], rivals: pd.DataFrame) -> list[tuple[str
     panels = new_panels(2, 5.0, 4.0)
     for ax, fit in zip(panels, fits, strict=True):
         plot_fit(fit["grid"], to_prediction(fit), X, y, ax=ax)
-        add_title(ax, f"$D = {Equation(fit['equation'], ['H']).latex}$")
+        add_title(ax, f"$D = {Equation(fit['equation'], ['H']).latex()}$")
     posterior = plot_posterior(
         to_posterior(fits[0]),
         reference={"theta1": fits[0]["theta"][0]},

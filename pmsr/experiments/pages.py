@@ -190,8 +190,8 @@ def to_markdown(page: Page) -> str:
         lines += ["", f"![{caption}]({name})", "", f"*{caption}*"]
     lines += ["", "## Equations"] if page.formulas else []
     for formula in page.formulas:
-        left = Equation(formula.target, [formula.target]).latex
-        lines += ["", f"{formula.caption}:", "", f"$${left} = {formula.equation.latex}$$"]
+        left = Equation(formula.target, [formula.target]).latex()
+        lines += ["", f"{formula.caption}:", "", f"$${left} = {formula.equation.latex()}$$"]
     lines += ["", "## Tables"] if page.tables else []
     for caption, table in page.tables.items():
         lines += ["", f"{caption}:", "", "| " + " | ".join(map(str, table)) + " |"]

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pmsr.evidence.evidence import fit_equation
-from pmsr.evidence.noise import log_sigma_integral
 from pmsr.evidence.proposal import Target, log_sum_exp
+from pmsr.evidence.scale import log_sigma_integral
 from pmsr.evidence.smc import run_kernel
 from pmsr.experiments.datasets import read_source
 from pmsr.experiments.fits import N_MULTISTARTS

@@ -4,17 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pmsr.equation.expression import Equation
-from pmsr.equation.program import evaluate
-
 # Of the root mean squared error: spellings of one law reach the same least error, to the digits
 # that least squares leave (about half of the sixteen), and two laws do not by chance.
 SAME_ERROR = 1e-7
-# Of the root mean squared error: curves that are closer than this no measurement tells apart.
-SAME_CURVE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -115,18 +107,3 @@ def group_laws(
         else:
             groups[place] = [place]
     return groups
-
-
-def trace_curve(equation: Equation, theta: NDArray[np.float64], X: NDArray[np.float64]) -> Trace:
-    """Return the values of a fitted equation at the data and halfway between them.
-
-    Curves that interpolate the same points may differ there.
-
-    Examples
-    --------
-    >>> trace_curve(Equation("c0*x", ["x"]), np.array([2.0]), np.array([[1.0], [2.0]])).values
-    (2.0, 4.0, 3.0)
-    """
-    points = np.vstack([X, 0.5 * (X[1:] + X[:-1])])
-    values = evaluate(equation.program, theta[None, :], points)[0]
-    return Trace(equation.key, tuple(np.where(np.isfinite(values), values, np.nan).tolist()))

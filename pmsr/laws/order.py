@@ -5,17 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.trust import are_known
 from pmsr.laws.identity import Trace, group_laws
-
-# The best of many noisy estimates would be the noisiest: what counts is what is nearly certain.
-N_ERRORS = 2.0
-
-
-def certain_log_q(evidence: Evidence) -> float:
-    """Return log q less two of its standard errors: what a search takes for the score."""
-    return float(evidence.log_q - N_ERRORS * evidence.log_q_se)
 
 
 def rank(values: Sequence[float], complexity: Sequence[int] | None = None) -> list[int]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pmsr.data import Data
 from pmsr.equation.expression import latex_upright
 from pmsr.equation.program import Program, evaluate_slopes
 from pmsr.laws.coincidences import (
@@ -28,6 +29,7 @@ from pmsr.laws.coincidences import (
     count_coincidences,
     interval_columns,
 )
+from pmsr.settings import Search
 
 Floats = NDArray[np.float64]
 
@@ -222,6 +224,11 @@ def read_units(
         np.array(zeros).reshape(-1, n),
         interval_columns(columns, interval),
     )
+
+
+def units_of(search: Search, data: Data) -> Units:
+    """Return the units that a search was told of, or an error that says what is wrong."""
+    return read_units(search.units, data.names, data.target, interval=search.interval)
 
 
 def units_from_names(

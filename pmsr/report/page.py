@@ -170,7 +170,7 @@ def _describe_winner(content: ReportContent) -> dict[str, Any] | None:
         "name": _own_name(content.winner, equation),
         "math": Markup(to_mathml(equation, content.data.target, display=True)),
         "text": without_quotes(equation.text),
-        "latex": equation.latex,
+        "latex": equation.latex(),
         "log_q": _log_q(row["log_q"], row["log_q_se"]),
         "probability": percent(row["probability"]),
         **_describe_family(content, content.winner),

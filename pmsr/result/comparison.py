@@ -35,6 +35,8 @@ def compare(
     X: Any,
     y: Any,
     *,
+    y_err: Any = None,
+    sample_weight: Any = None,
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
     units: Mapping[str, str] | str | None = None,
@@ -50,7 +52,7 @@ def compare(
     equations, X, y, settings, law_prior, units, interval, random_seed, callback
         As in `weigh_equations`, which returns posteriors and predictions too.
     verbose
-        Whether to show progress in a terminal or notebook, if it takes longer than a moment.
+        Whether to show progress in a terminal, if it takes longer than a moment.
 
     Returns
     -------
@@ -79,6 +81,8 @@ def compare(
             equations,
             X,
             y,
+            y_err=y_err,
+            sample_weight=sample_weight,
             settings=settings,
             law_prior=law_prior,
             units=units,
@@ -116,7 +120,7 @@ class _Progress:
         self.done = 0
         self.started = time.monotonic()
         console = Console(stderr=True)
-        seen = console.is_terminal or console.is_jupyter
+        seen = console.is_terminal and not console.is_jupyter  # there rich needs widgets
         self.bar: Progress | None = None
         if verbose and seen and total is not None:
             columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
@@ -147,6 +151,8 @@ def weigh_equations(
     X: Any,
     y: Any,
     *,
+    y_err: Any = None,
+    sample_weight: Any = None,
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
     units: Mapping[str, str] | str | None = None,
@@ -196,7 +202,7 @@ def weigh_equations(
     >>> result["root"].estimates().loc["c0", "mean"].round(0)
     np.float64(47.0)
     """
-    data = make_data(X, y)
+    data = make_data(X, y, y_err=y_err, sample_weight=sample_weight)
     settings = check_settings(settings, FINALIST)
     named = _read_equations(equations, data)
     largest = max(len(equation.parameters) for equation in named.values())

@@ -1,6 +1,7 @@
 """What a user should doubt about a result, in words, with something to do about it."""
 
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ ROUNDING = 1e-9  # of the largest value of the target: residuals below are those
 BEYOND = 0.1  # of the data's range: where a user will ask next
 N_BEYOND = 10  # places there, to either side
 N_ROWS = 64  # rows from which one variable is led beyond the data
+FOLDS = "sklearn.model_selection._validation"  # the module that fits the folds
 N_NAMED = 5  # columns that a doubt names; more would hide the other doubts
 
 
@@ -55,8 +57,14 @@ def quietly() -> Iterator[None]:
 
 
 def warn(doubts: Sequence[str]) -> None:
-    """Issue doubts as warnings that point at the line outside pmsr which asked for them."""
+    """Issue doubts as warnings that point at the line outside pmsr which asked for them.
+
+    The folds of a cross-validation are nobody's result: theirs are only kept in ``warnings_``.
+    """
     if _silent.get():
+        return
+    callers = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(None)]
+    if FOLDS in callers:
         return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("pmsr."):

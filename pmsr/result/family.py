@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pmsr.equation.program import evaluate
 from pmsr.laws.families import group_families, probe_points, trace_band
 from pmsr.result.fitted import FittedEquation
 
@@ -66,14 +67,20 @@ def find_families(
         if one.evidence.failure is None and np.isfinite(theta).all():
             columns = [names.index(name) for name in one.equation.variables]
             where = np.ascontiguousarray(points[:, columns])
-            weights = one.problem.weights
+            weights = one.problem.local_weights(one.data.y - one.residuals)
             bands[place] = trace_band(one.equation.program, theta, one.data.X, where, weights)
 
     def noise_of(place: int) -> tuple[float, Floats]:
-        problem, sigma = equations[place].problem, noise_level(equations[place])
-        noise = np.full(len(points), problem.noise.new_sigma(np.array([sigma]), problem.columns)[0])
-        if problem.weights is not None:
-            noise[: len(rows)] = sigma / problem.weights[rows]
+        one = equations[place]
+        problem, sigma = one.problem, noise_level(one)
+        new = problem.noise.new_sigma(np.array([sigma]), problem.columns)
+        columns = [names.index(name) for name in one.equation.variables]
+        where = np.ascontiguousarray(points[:, columns])
+        mu = evaluate(one.equation.program, one.evidence.theta[None, :], where)
+        noise = np.broadcast_to(problem.noise.spread(mu, new), mu.shape)[0].copy()
+        if problem.data.y_err is not None:
+            extra = sigma if problem.noise.has_sigma else 0.0
+            noise[: len(rows)] = np.hypot(problem.data.y_err[rows], extra)
         return sigma, noise
 
     grouped = group_families(bands, noise_of, len(X))
@@ -91,10 +98,15 @@ def find_families(
 
 
 def noise_level(fitted: FittedEquation) -> float:
-    """Return the size of the noise of weighed residuals, from what the best fit leaves."""
-    if not fitted.problem.scale.is_free:
+    """Return the size of the noise, from what the best fit leaves."""
+    problem = fitted.problem
+    if not problem.scale.is_free:
         return 1.0
-    weights = fitted.problem.weights
+    if problem.noise.needs_tuning:
+        mu = (problem.data.y - fitted.residuals)[None, :]
+        best = problem.noise.most_likely_sigma(problem.data.y, mu, problem.counts, problem.columns)
+        return float(np.clip(best[0, 0], *problem.sigma_bounds))
+    weights = problem.local_weights(problem.data.y - fitted.residuals)
     residuals = fitted.residuals * (1.0 if weights is None else weights)
     largest = float(np.max(np.abs(residuals)))
     low, high = fitted.problem.sigma_bounds

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from pmsr.data import Data, check_X
 from pmsr.equation.expression import Equation, latex_name
 from pmsr.equation.mathml import to_mathml
-from pmsr.equation.notation import latex_lines, latex_with_numbers, plus_minus, python_source
+from pmsr.equation.notation import (
+    latex_lines,
+    latex_with_numbers,
+    plus_minus,
+    python_source,
+    to_plain,
+)
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import Evidence, Weighed, make_target, seed_for
 from pmsr.evidence.model import make_model
@@ -171,6 +177,21 @@ class FittedEquation:
         """What the best fit leaves unexplained, of shape (N,)."""
         return np.asarray(self.data.y - self._curve(self.data.X))
 
+    @property
+    def normal_residuals(self) -> Floats:
+        """The same in units of their noise: about standard normal if that is what it is said to be.
+
+        Those of plain normal noise are in units of the target.
+        """
+        problem, mu = self.problem, self._curve(self.data.X)
+        if problem.noise.name == "gaussian":
+            return self.residuals
+        sigma = problem.noise.most_likely_sigma(
+            self.data.y, mu[None, :], problem.counts, problem.columns
+        )
+        with np.errstate(all="ignore"):
+            return problem.noise.residuals(self.data.y, mu, float(sigma[0, 0]), problem.columns)
+
     def _curve(self, X: Floats) -> Floats:
         """Return the best fit at points."""
         return evaluate(self.equation.program, self.theta[None, :], np.ascontiguousarray(X))[0]
@@ -322,7 +343,7 @@ class FittedEquation:
         y, residuals, p = self.data.y, self.residuals, len(self.equation.parameters)
         # What interpolates has too few points, too: the stronger word is enough.
         doubts += doubt_interpolation(residuals, y, p) or doubt_number_of_points(len(y), p)
-        doubts += doubt_noise(residuals, y)
+        doubts += doubt_noise(self.normal_residuals, y)
         doubts += doubt_beyond(self.equation.text, self.data, self.used, self._curve)
         try:
             return doubts + list(self.draws.reasons)
@@ -382,16 +403,35 @@ class FittedEquation:
         """Return Python source, with NumPy only, of a function that computes the best fit."""
         return python_source(self.equation, self.theta, self.target)
 
-    def latex(self, *, estimates: bool = False) -> str:
+    # Any: SymPy comes without types.
+    def sympy(self, *, fitted: bool = False) -> Any:
+        """Return the right-hand side as a SymPy expression, in plain symbols of the names.
+
+        Parameters
+        ----------
+        fitted
+            Whether the numbers of the best fit take the place of the parameters.
+
+        Examples
+        --------
+        >>> from pmsr.data import load_galileo
+        >>> from pmsr.result.comparison import weigh_equations
+        >>> root = weigh_equations(["c0*sqrt(H)"], *load_galileo("shelf"), random_seed=1).best
+        >>> root.sympy(), root.sympy(fitted=True).subs("H", 400).round(1)
+        (sqrt(H)*c0, 941.7)
+        """
+        return to_plain(self.equation, self.theta if fitted else None)
+
+    def latex(self, *, fitted: bool = False) -> str:
         """Return LaTeX without dollar signs: target = equation.
 
         Parameters
         ----------
-        estimates
+        fitted
             Whether rounded numbers, those of the best fit, take the place of the parameters.
         """
         equation = self.equation
-        right = latex_with_numbers(equation, self.theta) if estimates else equation.latex
+        right = latex_with_numbers(equation, self.theta) if fitted else equation.latex()
         return f"{latex_name(self.target)} = {right}"
 
     def _written_estimates(self) -> dict[str, str]:

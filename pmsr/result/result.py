@@ -1,14 +1,14 @@
 """Equations with their evidence, ranked: the table, averages over them, save and load."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from pmsr.files import BROKEN, as_count, as_history, as_list, as_number, as_seed
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import find_winner, model_probabilities, pareto_front, rank
 from pmsr.laws.prior import LawPriorOption
-from pmsr.laws.units import Units, read_units
+from pmsr.laws.units import Units, read_units, units_of
 from pmsr.result.coverage import Coverage, describe_coverage, untried_operators
 from pmsr.result.doubts import (
     doubt_chance,
@@ -151,9 +151,20 @@ class Result:
         """The equation that was chosen."""
         return self.equations[self.chosen]
 
-    def __getitem__(self, which: int | str) -> FittedEquation:
-        """Return an equation by its place in the table, or by its name."""
+    @overload
+    def __getitem__(self, which: int | str) -> FittedEquation: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> tuple[FittedEquation, ...]: ...
+
+    def __getitem__(self, which: int | str | slice) -> FittedEquation | tuple[FittedEquation, ...]:
+        """Return an equation by its place in the table, or by its name; or several by a slice."""
+        if isinstance(which, slice):
+            return self.equations[which]
         return self.equations[self._place(which)]
+
+    def __iter__(self) -> Iterator[FittedEquation]:
+        return iter(self.equations)
 
     def __len__(self) -> int:
         return len(self.equations)
@@ -678,7 +689,7 @@ def make_table(
     )
     # Of dtype object: a column of strings would turn None into NaN.
     table["failure"] = pd.Series([evidence.failure for evidence in evidences], dtype=object)
-    table["latex"] = [equation.latex for equation in equations]
+    table["latex"] = [equation.latex() for equation in equations]
     table.attrs["gamma"] = evidences[0].gamma
     table.attrs["sigma_bounds"] = evidences[0].sigma_bounds
     return table
@@ -718,7 +729,7 @@ def from_evolution(
     pairs = [pairs[place] for place in group_laws([Trace(equation.key) for equation, _ in pairs])]
     # The search leaves out what does not vary; one copy of the rest is enough for all.
     selected = {names: problem.select(names) for names in {e.variables for e, _ in pairs}}
-    units = _read_units(problem.data, search.units, search.interval)
+    units = units_of(search, problem.data)
     own_units = {names: units.select(names) for names in selected}
     fitted = [
         FittedEquation(
@@ -760,10 +771,6 @@ def from_evolution(
     )
 
 
-def _read_units(data: Data, units: Mapping[str, str] | None, interval: Sequence[str]) -> Units:
-    return read_units(units, data.names, data.target, interval=interval)
-
-
 def load_result(path: str | Path) -> Result:
     """Load a result that was saved to a folder.
 
@@ -803,9 +810,9 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     if search is None:
         # An earlier version knew of none.
         interval = tuple(map(as_text, as_list(header.get("interval", []))))
-        units = _read_units(data, header.get("units"), interval)
+        units = read_units(header.get("units"), data.names, data.target, interval=interval)
     else:
-        units = _read_units(data, search.units, search.interval)
+        units = units_of(search, data)
     equations = []
     for place, (record, equation, evidence) in enumerate(weighed):
         selected = problem.select(equation.variables)
@@ -881,6 +888,8 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays: dict[str, NDArray[Any]] = {"X": result.data.X, "y": result.data.y}
     if result.data.y_err is not None:
         arrays["y_err"] = result.data.y_err
+    if result.data.counts is not None:
+        arrays["counts"] = result.data.counts
     equations = []
     for place, fitted in enumerate(result.equations):
         posterior = None

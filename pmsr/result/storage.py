@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -409,10 +409,12 @@ def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     """Return the data that a result explains."""
     y = _check_shape(arrays["y"], arrays["y"].shape[:1])
     target = pd.Series(y, name=as_text(record["target"]))
-    data = make_data(arrays["X"], target, names=as_list(record["names"]))
-    if "y_err" not in arrays:
-        return data
-    return replace(data, y_err=_check_shape(arrays["y_err"], data.y.shape))
+    measured = {
+        argument: _check_shape(arrays[name], y.shape)
+        for argument, name in (("y_err", "y_err"), ("sample_weight", "counts"))
+        if name in arrays
+    }
+    return make_data(arrays["X"], target, names=as_list(record["names"]), **measured)
 
 
 def _check_shape(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:

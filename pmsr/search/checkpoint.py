@@ -90,7 +90,7 @@ def save_state(path: str | Path, state: State, bench: Bench) -> None:
     arrays: Arrays = {}
     header = {
         "format": FORMAT,
-        "fingerprint": _fingerprint(bench),
+        "fingerprint": fingerprint(bench),
         "generation": state.generation,
         "n_units": state.n_units,
         "levels": [list(unit) for unit in state.levels],
@@ -124,7 +124,7 @@ def load_state(path: str | Path, bench: Bench) -> State:
     remove_parts(path.parent, re.compile(re.escape(path.name)))
     header, arrays = _read(path)
     try:
-        if header["fingerprint"] != _fingerprint(bench):
+        if header["fingerprint"] != fingerprint(bench):
             raise _Foreign
         return _check_state(header, arrays, bench)
     except _Foreign:
@@ -440,7 +440,7 @@ def _name_of(function: Any) -> str:
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
-def _fingerprint(bench: Bench) -> str:
+def fingerprint(bench: Bench) -> str:
     """Digest of what must be the same when a search goes on; budgets may change."""
     data = bench.problem.data
     options = asdict(bench.search)
@@ -449,6 +449,9 @@ def _fingerprint(bench: Bench) -> str:
     digest = blake2b(digest_size=16)
     digest.update(data.X.tobytes())
     digest.update(data.y.tobytes())
+    for known in (data.y_err, data.counts):
+        if known is not None:
+            digest.update(known.tobytes())
     chosen = [data.names, options, asdict(bench.settings), bench.seed]
     digest.update(json.dumps(chosen, default=_name_of).encode())
     return digest.hexdigest()

@@ -1,6 +1,6 @@
 """All that sets the Bayesian search and the conventional one apart: a row for each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,8 +43,6 @@ class Engine:
         Whether a child's score takes the place of its parent's.
     rank
         What results are ordered by, larger first.
-    winner
-        Place of the equation to show, among those with evidence, best first.
     show
         The measure in words.
     has_evidence
@@ -56,7 +54,6 @@ class Engine:
     score: Callable[[Evidence], float]
     replaces: Callable[[float, float, np.random.Generator], bool]
     rank: Callable[[Measured], float]
-    winner: Callable[[Sequence[tuple[Equation, Evidence]]], int]
     show: Callable[[Measured], str]
     has_evidence: bool
 
@@ -87,7 +84,6 @@ ENGINES = {
         score=lambda evidence: evidence.log_q,
         replaces=replaces_probabilistically,
         rank=lambda one: one.log_q,
-        winner=lambda weighed: 0,
         show=lambda one: f"log q {one.log_q:.2f}",
         has_evidence=True,
     ),
@@ -99,7 +95,6 @@ ENGINES = {
         score=lambda evidence: -evidence.rmse,
         replaces=replaces_if_better,
         rank=lambda one: -one.rmse,
-        winner=lambda weighed: 0,
         show=lambda one: f"RMSE {one.rmse:.4g}",
         has_evidence=False,
     ),

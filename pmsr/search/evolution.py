@@ -15,16 +15,17 @@ from pmsr.evidence.evidence import Evidence, Weighed
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import rank
-from pmsr.laws.units import read_units
+from pmsr.laws.units import units_of
 from pmsr.limits import OutOfTime, time_left, time_limit
 from pmsr.search.archive import Archive, Candidate
 from pmsr.search.bench import Bench
-from pmsr.search.checkpoint import BUDGETS, State, load_state, save_state
+from pmsr.search.checkpoint import BUDGETS, State, fingerprint, load_state, save_state
 from pmsr.search.finalists import gather, order_finalists, reserve, spell, weigh_finalists
 from pmsr.search.funnel import Funnel, Unit, enumerate_into
 from pmsr.search.genome import constant_equation
 from pmsr.search.islands import PERIOD, Island, exchange
 from pmsr.search.memory import Records, sum_scores
+from pmsr.search.pilot import make_bench
 from pmsr.search.progress import show_progress
 from pmsr.search.sampler import Sampler
 from pmsr.search.warm_up import warm_up
@@ -82,6 +83,8 @@ class Evolution:
         Whether the best score had not risen for a while when the search ended.
     screened
         All that is remembered of programs that were screened, of all islands.
+    state, fingerprint
+        Where it ended, and of which data, options and seed: `run_evolution` can go on from there.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -106,6 +109,8 @@ class Evolution:
     log_rest: float = -np.inf
     is_settled: bool = True
     screened: Records = field(default_factory=Records.none)
+    state: State | None = None
+    fingerprint: str = ""
 
     @property
     def winner(self) -> Equation:
@@ -135,6 +140,7 @@ def run_evolution(
     n_jobs: int | None = None,
     callbacks: Sequence[Callback] = (),
     checkpoint: str | Path | None = None,
+    after: Evolution | None = None,
     verbose: bool | Callable[[str], None] = False,
 ) -> Evolution:
     """Search for equations (Section 2.1 and Algorithm 1).
@@ -159,6 +165,9 @@ def run_evolution(
         File to which the state is written after every few units, and from which the search
         goes on if it exists. If a budget had ended it, and is the same, the finalists are weighed
         and nothing else.
+    after
+        An earlier search of the same data, options and seed, which goes on with the budget of this
+        one added to what it had used.
     verbose
         Whether to show progress; or a function, called with a line that says what is being done.
 
@@ -179,17 +188,26 @@ def run_evolution(
     c0*sqrt(H)
     """
     search, settings = search or Search(), settings or QUICK
+    if after is not None:
+        search = further(search, after)
     problem = as_problem(data, settings, search.max_parameters)
-    whole = problem.data
-    read_units(search.units, whole.names, whole.target, interval=search.interval)  # or an error
-    problem = replace(problem, data=leave_out_constant(whole))
+    units_of(search, problem.data)  # or an error
+    problem = replace(problem, data=leave_out_constant(problem.data))
     seeds = [guess_without_constant(seed, problem.data) for seed in seeds]
     seed = int(np.random.default_rng(random_seed).integers(2**63))
-    bench = Bench(problem, search, settings, seed)
+    bench = make_bench(problem, search, settings, seed)
     _ = bench.primitives  # or an error that says which operators there are
     run = _Run(bench, seeds, n_jobs)
     with run.workers.parallel:
-        if checkpoint is not None and Path(checkpoint).exists():
+        if after is not None and after.state is not None:
+            if after.fingerprint != fingerprint(bench):
+                raise ValueError(
+                    "The earlier search had other data, options or seed, and cannot go on with "
+                    "these. Use warm_start=False to begin anew."
+                )
+            # Patience, too, begins anew.
+            run.restore(replace(after.state, last_improvement=after.state.generation))
+        elif checkpoint is not None and Path(checkpoint).exists():
             run.restore(load_state(checkpoint, run.bench))
         with show_progress(run, verbose) as show:
             show("getting ready")
@@ -197,6 +215,21 @@ def run_evolution(
             run.delay(warm_up())
             stopped = run.ended or run.evolve(callbacks, checkpoint, show)
             return run.finish(stopped, show)
+
+
+def further(search: Search, after: Evolution) -> Search:
+    """Return the options with which an earlier search goes on for another budget."""
+    state = after.state
+    if state is None:
+        return search
+    used = {
+        "generations": state.generation,
+        "max_time": state.elapsed,
+        "max_evaluations": after.n_candidates,
+        "max_units": state.n_units,
+    }
+    budget = {name: getattr(search, name) for name in used}
+    return replace(search, **{name: n + used[name] for name, n in budget.items() if n is not None})
 
 
 def guess_without_constant(seed: Equation, data: Data) -> Equation:
@@ -239,6 +272,7 @@ class _Run:
         self.slowest = 0.0  # seconds of the slowest unit so far
         self.finals = 0.0
         self.ended: str | None = None
+        self.reached: State | None = None  # when the units had come to their end
         self.weighed: dict[str, Weighed] = {}
         judge = Funnel(bench) if bench.is_screened else Sampler()
         self.ground = Island(0, judge)  # what all islands begin from
@@ -282,6 +316,7 @@ class _Run:
         self.ground, self.islands, self.tally = state.ground, state.islands, state.tally
         self.last_improvement = state.last_improvement
         self.started -= state.elapsed
+        self.reached = state
         for record in state.history:
             self.history.record(**record)
         if state.budget == self._budget():
@@ -339,8 +374,9 @@ class _Run:
             self.workers = self.workers.dismiss()
         if reason not in ("callback", "interrupted"):
             self.ended = reason
+        self.reached = self.state()
         if checkpoint is not None:
-            save_state(checkpoint, self.state(), self.bench)
+            save_state(checkpoint, self.reached, self.bench)
         return reason or "max_time"
 
     def _units(self, show: Callable[..., None]) -> Iterator[bool]:
@@ -515,6 +551,8 @@ class _Run:
             log_rest=sum_scores(screened, np.array(final, dtype=np.uint64)),
             is_settled=self._is_settled(),
             screened=screened,
+            state=self.reached,
+            fingerprint=fingerprint(self.bench),
         )
 
     def _screened(self) -> Records:

@@ -16,16 +16,13 @@ from pmsr.laws.identity import SAME_ERROR, Trace, group_laws, is_among
 from pmsr.laws.prior import best_spelling
 from pmsr.search.archive import Candidate
 from pmsr.search.bench import Bench
-from pmsr.search.funnel import candidate_of
+from pmsr.search.funnel import REACH, candidate_of
 from pmsr.search.leaders import Leaders
 from pmsr.search.workers import Workers, batches
 from pmsr.settings import Settings
 
 FINAL_SHARE = 0.2  # of max_time, at least, for all that comes after the last generation
 MOST_SHARE = 0.5  # of max_time, at most, for the same
-# Nats behind the best beyond which a law is no finalist: it would have less than a thousandth of
-# the best one's probability.
-FINAL_REACH = 7.0
 # Nats behind the best within which a screened law is weighed with replicates, and spelled for a
 # reader: what is farther behind has a fiftieth of its probability.
 NEAR = 4.0
@@ -66,7 +63,7 @@ def gather(judges: Sequence[Any], bench: Bench) -> list[Candidate]:
     if not bench.is_screened:
         known = {key: one for judge in judges for key, one in judge.candidates.items()}
         return list(known.values())
-    leaders = Leaders(bench.problem.data)
+    leaders = Leaders(bench.screening.white)
     for judge in judges:
         leaders.add(judge.leaders.laws)
     best = max((law.score for law in leaders.laws), default=0.0)
@@ -74,7 +71,7 @@ def gather(judges: Sequence[Any], bench: Bench) -> list[Candidate]:
     near = []
     for law in leaders.laws:
         # The front goes down to the simplest: best first, so what is simpler than all so far.
-        if law.score >= best - FINAL_REACH or law.size < smallest:
+        if law.score >= best - REACH or law.size < smallest:
             near.append(law)
         smallest = min(smallest, law.size)
     return [candidate_of(law, bench.names) for law in near]

@@ -3,9 +3,10 @@
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from rich import get_console
 from rich.errors import LiveError
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -44,7 +45,7 @@ def show_progress(
         return nullcontext(lambda text="": verbose(text))
     if not verbose:
         return nullcontext(lambda text="": None)
-    return Display(run)
+    return Line(run) if get_console().is_jupyter else Display(run)
 
 
 class Display:
@@ -75,23 +76,54 @@ class Display:
 
     def show(self, text: str = "") -> None:
         """Bring the line up to date."""
-        run, best = self.run, self.run.best
+        run, search = self.run, self.run.search
         elapsed = time.monotonic() - run.started
-        if not text and best is not None:
-            value = engine_of(run.search).show(best)
-            rate = run.n_weighed / max(1e-9, elapsed)
-            text = f"{escape(without_quotes(best.key)[:50])}  {value}  {rate:.0f} equations/s"
-        search = run.search
         used = max(
             run.generation / max(1, search.generations),
             elapsed / (search.max_time or np.inf),
             run.n_weighed / (search.max_evaluations or np.inf),
         )
         self.progress.update(
-            self.task, completed=min(1.0, used), description=text, generation=run.generation
+            self.task,
+            completed=min(1.0, used),
+            description=escape(text or describe(run)),
+            generation=run.generation,
         )
 
     def __exit__(self, *_: object) -> None:
         if self.is_shown:
             self.progress.stop()
             SCREEN.release()
+
+
+class Line:
+    """One line of a notebook that is written over: rich needs widgets for that."""
+
+    def __init__(self, run: Running) -> None:
+        self.run = run
+
+    def __enter__(self) -> Callable[..., None]:
+        from IPython.display import display  # where this is called there is a notebook
+
+        # Any: IPython's handle comes without types.
+        self.handle: Any = display({"text/plain": ""}, raw=True, display_id=True)
+        return self.show
+
+    def show(self, text: str = "") -> None:
+        """Write the line anew."""
+        seconds = time.monotonic() - self.run.started
+        line = f"generation {self.run.generation}, {seconds:.0f} s: {text or describe(self.run)}"
+        self.handle.update({"text/plain": line}, raw=True)
+
+    def __exit__(self, *_: object) -> None:
+        self.show("done")
+
+
+def describe(run: Running) -> str:
+    """Return the best equation so far, its score, and the rate."""
+    best = run.best
+    if best is None:
+        return ""
+    rate = run.n_weighed / max(1e-9, time.monotonic() - run.started)
+    value = engine_of(run.search).show(best)
+    return f"{without_quotes(best.key)[:50]}  {value}  {rate:.0f} equations/s"

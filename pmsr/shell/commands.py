@@ -33,11 +33,11 @@ from pmsr.equation.grammar import without_quotes
 from pmsr.equation.notation import percent, plus_minus
 from pmsr.equation.operators import PARAMETER, VARIABLE, operator_code
 from pmsr.equation.program import Program
-from pmsr.estimator import BayesianSymbolicRegressor, check_guesses, read_search_units
+from pmsr.estimator import BayesianSymbolicRegressor, check_guesses
 from pmsr.evidence.evidence import weigh
 from pmsr.evidence.problem import Problem
 from pmsr.files import naming, write_file
-from pmsr.laws.units import read_unit_words, read_units
+from pmsr.laws.units import read_unit_words, read_units, units_of
 from pmsr.limits import time_limit
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
@@ -184,7 +184,7 @@ def _check(chosen: Mapping[str, Any], X: Any, y: Any) -> Data:
     varying = leave_out_constant(data)
     options = {name: value for name, value in chosen.items() if name != "guesses"}
     search = Search(**options)
-    units = read_search_units(search, data)
+    units = units_of(search, data)
     try:
         Primitives(search.operators, varying.names, search.max_complexity)
     except ValueError as error:

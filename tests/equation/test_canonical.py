@@ -234,7 +234,7 @@ from pmsr.equation.expression import Equation
 for text in ("c0*x + c1*y + sin(c2*x*y) + c3", "c0*c1*y*exp(c2 + x)/(c3 + y*c4)",
              "sin(c0*x)*c1 + sin(c1*x)*c2 + sin(c2*y)*c0", "x*y*(c0 - x)*(c1 - y)*c0 + c1"):
     equation = Equation(text, ["x", "y"])
-    print(equation.key, equation, equation.canonical, equation.parameters, equation.latex)
+    print(equation.key, equation, equation.canonical, equation.parameters, equation.latex())
     print(equation.program.nodes.tolist(), equation.program.literals.tolist())
 """
     outputs = [

@@ -57,7 +57,7 @@ def test_numbers_take_the_place_of_parameters():
 def test_latex_of_strange_names_can_be_set(name):
     equation = Equation(f"c0*`{name.replace('`', '``')}`**2/(1 + c1)", [name])
     parser = MathTextParser("agg")
-    parser.parse(f"${equation.latex}$")
+    parser.parse(f"${equation.latex()}$")
     parser.parse(f"${latex_with_numbers(equation, np.array([1.5, -2e-12]))}$")
     lines = latex_lines(name, equation, {"c0": "1.5 ± 0.1", "c1": "-2e-12 ± 1e-13"})
     # Matplotlib sets no aligned lines: one at a time.

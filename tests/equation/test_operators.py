@@ -9,7 +9,13 @@ import pytensor.tensor as pt
 import pytest
 import sympy
 
-from pmsr.equation.operators import OPERATORS, Operator, add_operator, operator_code
+from pmsr.equation.operators import (
+    OPERATORS,
+    Operator,
+    add_operator,
+    derive_operator,
+    operator_code,
+)
 
 POINTS = {1: [(0.3,), (1.7,), (2.9,)], 2: [(0.3, 1.2), (1.7, 0.4), (2.9, -1.5)]}
 
@@ -87,6 +93,62 @@ evidence = pmsr.compute_evidence(pmsr.Equation("c0*cube(x)", ["x"]), X, y, rando
 assert evidence.failure is None and abs(evidence.theta[0] - 5) < 0.1, evidence
 print("a row is enough")
 """
+
+
+def test_a_row_is_derived_from_its_sympy_form():
+    row = derive_operator("sinc", lambda x: sympy.sin(x) / x)
+    assert row.arity == 1 and row.value(2.0) == math.sin(2.0) / 2.0
+    assert row.pytensor(pt.constant(2.0)).eval() == pytest.approx(row.value(2.0))
+    row = derive_operator("hill", lambda x, k: x**2 / (k**2 + x**2))
+    value = row.value(3.0, 2.0)
+    assert row.derivative(3.0, 2.0, value) == pytest.approx((24 / 169, -36 / 169))
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        (lambda x: math.sin(x), "must be made of SymPy functions"),
+        (lambda x: sympy.Integer(3), "must be a SymPy expression in its arguments, got 3"),
+        (lambda x, y, z: x, "must have 1 or 2 arguments, got 3"),
+        (lambda x: sympy.zeta(x), "no counterpart in Python's math"),
+        (lambda x: sympy.Piecewise((x, x > 0), (0, True)), "cannot be written for PyTensor"),
+    ],
+)
+def test_a_form_that_cannot_be_derived_is_refused(form, message):
+    with pytest.raises(ValueError, match=message):
+        add_operator("mine", form)
+    assert "mine" not in OPERATORS
+
+
+ADD_A_FORM = """
+import numpy as np, sympy
+import pmsr
+pmsr.add_operator("logistic", lambda x: 1 / (1 + sympy.exp(-x)))
+x = np.linspace(-2.0, 2.0, 30)
+y = 3 / (1 + np.exp(-2 * x)) + 0.05 * np.cos(40 * x)
+law = pmsr.Equation("c0*logistic(c1*x0)", ["x0"])
+found = pmsr.weigh_equations([law], x[:, None], y, random_seed=0).best
+np.testing.assert_allclose(found.theta, [3.0, 2.0], rtol=0.03)
+model = found.to_pymc()
+regressor = pmsr.BayesianSymbolicRegressor(
+    ("*", "logistic"), population_size=12, generations=2, random_state=0, verbose=False, n_jobs=2,
+    search=pmsr.Search(n_finalists=3, n_enumerated=100, n_islands=2, refresh=2),
+).fit(x[:, None], y)
+print("a form is enough:", regressor.best_.equation)
+"""
+
+
+@pytest.mark.slow
+def test_one_form_is_enough_for_a_new_operator(tmp_path):
+    environment = dict(os.environ, NUMBA_CACHE_DIR=str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ADD_A_FORM],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=Path(__file__).parent,
+    )
+    assert "a form is enough: c0*logistic(c1*x0)" in done.stdout, done.stderr
 
 
 @pytest.mark.slow

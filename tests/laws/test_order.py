@@ -5,28 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmsr.data import load_galileo
-from pmsr.equation.expression import Equation
-from pmsr.evidence.evidence import compute_evidence
 from pmsr.evidence.trust import UNKNOWN_SE
 from pmsr.laws.order import (
-    certain_log_q,
     find_winner,
     model_probabilities,
     pareto_front,
     rank,
 )
-
-
-def weigh(text):
-    equation = Equation(text, ["H"])
-    return equation, compute_evidence(equation, *load_galileo("shelf"), random_seed=1)
-
-
-def test_what_is_certain_is_two_standard_errors_below():
-    _, evidence = weigh("c0*H**c1")
-    assert certain_log_q(evidence) == evidence.log_q - 2 * evidence.log_q_se < evidence.log_q
-
 
 values = st.one_of(st.floats(-100, 100), st.sampled_from([-np.inf, np.nan]))
 

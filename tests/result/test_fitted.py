@@ -8,6 +8,7 @@ import arviz as az
 import numpy as np
 import pandas as pd
 import pytest
+import sympy
 
 from pmsr.data import load_galileo, make_sine
 from pmsr.equation.program import evaluate
@@ -203,7 +204,10 @@ def test_a_fixed_form_has_everything_but_parameters():
 
 def test_latex_has_the_target_and_on_request_numbers(line):
     assert line.latex() == "D = c_{0} + c_{1} H"
-    assert line.latex(estimates=True) == "D = 0.9878 H + 531.0"
+    assert line.latex(fitted=True) == "D = 0.9878 H + 531.0"
+    assert line.sympy().free_symbols == {sympy.Symbol(name) for name in ("c0", "c1", "H")}
+    slope = line.sympy(fitted=True).diff("H")
+    assert float(slope) == line.theta[1]
 
 
 class Text(HTMLParser):

@@ -48,12 +48,6 @@ def test_an_engine_says_whether_it_computes_evidence(fitness, is_finite):
     assert engine.has_evidence == np.isfinite(evidence.log_q) == is_finite
 
 
-def test_the_first_of_the_ranked_wins():
-    for engine in ENGINES.values():
-        weighed = [found_by(engine, "c0*sqrt(H)"), found_by(engine, "c0*H**c1")]
-        assert engine.winner(weighed) == 0
-
-
 def test_a_worse_child_may_replace_its_parent_only_in_the_bayesian_search():
     rng = np.random.default_rng(0)
     replaced = {

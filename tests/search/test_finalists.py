@@ -13,7 +13,6 @@ from pmsr.search.archive import Candidate
 from pmsr.search.bench import Bench
 from pmsr.search.evolution import run_evolution
 from pmsr.search.finalists import (
-    FINAL_REACH,
     FINAL_SHARE,
     MOST_SHARE,
     NEAR,
@@ -24,7 +23,7 @@ from pmsr.search.finalists import (
     spell,
     weigh_finalists,
 )
-from pmsr.search.funnel import Funnel, enumerate_into
+from pmsr.search.funnel import REACH, Funnel, enumerate_into
 from pmsr.search.genome import equation_genome
 from pmsr.search.sampler import Sampler
 from pmsr.settings import FINALIST, QUICK, Search
@@ -139,7 +138,7 @@ def test_what_islands_know_is_gathered_each_law_once_and_near_the_best():
     laws = [one.law for one in found]
     assert len(set(laws)) == len(laws) < len(funnel.leaders.laws)
     best = max(one.score for one in found)
-    far = [one for one in found if one.score < best - FINAL_REACH]
+    far = [one for one in found if one.score < best - REACH]
     # Only what is simpler than all that is better is farther behind.
     for one in far:
         better = [other.complexity for other in found if other.score > one.score]
