@@ -366,6 +366,7 @@ LAW_PRIORS = ("description", "uniform")
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
 """Settings for the few equations that are ranked and shown: more draws, four repetitions."""
 
+
 def _deviation(y: NDArray[np.float64], counts: NDArray[np.float64] | None) -> float:
     if counts is None:
         return float(np.std(y))
