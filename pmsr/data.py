@@ -104,7 +104,7 @@ class Data:
         _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
         if self.counts is None and len(first) == len(self.y):
             return self
-        counts = np.bincount(which.ravel(), weights=self.counts)
+        counts = np.bincount(which.ravel(), weights=self.counts).astype(np.float64)
         return replace(self.take(first), counts=counts)
 
     @property
