@@ -376,6 +376,19 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             search = replace(search, max_time=(1.0 - FIRST_SHARE) * search.max_time)
         return replace(settings, noise=noise), search, laws
 
+    def settle_noise(self, data: Data) -> dict[str, Any]:
+        """Choose the noise of ``noise="auto"`` and return the parameters with which to go on.
+
+        What `fit` does by itself, for somebody who keeps a checkpoint: under ``noise``, which is
+        then a name, from ``guesses``, for the rest of ``max_time``. The table is `noise_table_`.
+        """
+        search, settings = self._search(data), self._settings()
+        normal = replace(settings, noise=GAUSSIAN.name)
+        problem = Problem.of(data, normal, search.max_parameters)
+        chosen, rest, laws = self._choose_noise(problem, search, normal, self._random_seed())
+        guesses = (*(self.guesses or ()), *(str(law) for law in laws))
+        return {"noise": chosen.noise, "guesses": guesses, "max_time": rest.max_time}
+
     def _validate(self, X: Any, y: Any, **measured: Any) -> Data:
         """Check X and y as scikit-learn does, and then as every other door of pmsr does."""
         try:
