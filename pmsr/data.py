@@ -1,7 +1,6 @@
 """Measurements, checked once where they enter, and the paper's own datasets."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -687,7 +686,10 @@ def _keep_seen(data: Data) -> Data:
             f"At least two rows are needed, got {len(data.y)}. "
             "One observation cannot tell equations apart."
         )
-    sizes = Counter(data.groups or ())
+    sizes: dict[str, float] = dict.fromkeys(data.groups or (), 0.0)
+    counts = np.ones(len(data.y)) if data.counts is None else data.counts
+    for label, count in zip(data.groups or (), counts, strict=data.groups is not None):
+        sizes[label] += float(count)
     for label, size in sizes.items():
         if size == 1:
             raise ValueError(

@@ -153,7 +153,7 @@ class Problem:
             )
         else:
             n_all *= len(parts)
-            bounds = _shared_bounds([noise.transform(part.y) for part in parts], data, settings)
+            bounds = _shared_bounds(noise, parts, data, settings)
         gamma = settings.resolve_gamma(
             total_count(data), n_all, noise.n_training(n_all, settings.sigma_power)
         )
@@ -482,17 +482,19 @@ def _sorted_rows(rows: Mapping[str, NDArray[np.int64]]) -> list[NDArray[np.int64
 
 
 def _shared_bounds(
-    targets: Sequence[Floats], data: Data, settings: Settings
+    noise: Noise, parts: Sequence[Data], data: Data, settings: Settings
 ) -> tuple[float, float]:
     """Return the bounds of a sigma that all groups share, from the spread within them."""
-    within = np.concatenate([y - np.mean(y) for y in targets])
+    targets = [noise.transform(part.y) for part in parts]
+    means = [np.average(y, weights=part.counts) for y, part in zip(targets, parts, strict=True)]
+    within = np.concatenate([y - mean for y, mean in zip(targets, means, strict=True)])
     rounding = 1e-12 * max(float(np.max(np.abs(y))) for y in targets)
     if not np.max(np.abs(within)) > rounding:
         raise ValueError(
             f"The target {data.target!r} is constant in every group: a constant for each explains "
             "it whatever the law. Leave groups out."
         )
-    low, high = settings.sigma_bounds(within)
+    low, high = settings.sigma_bounds(within, data.counts)
     return max(low, rounding), high
 
 

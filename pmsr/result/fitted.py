@@ -119,11 +119,6 @@ class FittedEquation:
         return {}
 
     @property
-    def sampled_parts(self) -> Mapping[str, "FittedEquation"]:
-        """The same, with their draws."""
-        return self.parts
-
-    @property
     def data(self) -> Data:
         """What the equation explains, with its variables in its order."""
         return self.problem.data

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pmsr.data import check_X, read_labels
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
-from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, seed_for, weigh
+from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, weigh
 from pmsr.evidence.posterior import Draws, draw_posterior, join_groups
 from pmsr.evidence.problem import Problem
 from pmsr.laws.units import Units
@@ -50,6 +50,19 @@ def fitted_equation(
     return kind(equation, weighed, problem, settings, random_seed, log_prior, units)
 
 
+class SharingEquation(FittedEquation):
+    """One group of several whose noise has one size: its draws are those of all together."""
+
+    @cached_property
+    def draws(self) -> Draws:
+        """Draws from the posterior, as arrays; those of sigma are the same in all groups."""
+        whole, place = self.__dict__["whole"]
+        sample: Draws = whole.shared_draws[place]
+        if sample.held or not np.isfinite(self.evidence.theta).all():
+            return sample
+        return replace(sample, theta_map=self.evidence.theta)
+
+
 # X is Any as in `data`: what users hand over is recognised by what it can do.
 class GroupedEquation(FittedEquation):
     """An equation and the data of several groups, each of which has constants of its own.
@@ -69,16 +82,19 @@ class GroupedEquation(FittedEquation):
     """
 
     @cached_property
-    def parts(self) -> Mapping[str, FittedEquation]:  # type: ignore[override]
+    def parts(self) -> Mapping[str, FittedEquation]:
         """The equation as it is fitted to each group, by label: an ordinary fitted equation."""
         found = {}
         for place, label in enumerate(self.problem.labels):
             problem = self.problem.parts[place]
             seed = (self.random_seed + crc32(label.encode())) % 2**63
-            found[label] = FittedEquation(
+            kind = SharingEquation if self.problem.shared_sigma else FittedEquation
+            one = kind(
                 self.equation, self._weighed_part(place), problem, self.settings, seed,
                 self.log_prior, self.units,
             )  # fmt: skip
+            one.__dict__["whole"] = self, place
+            found[label] = one
         return MappingProxyType(found)
 
     def _weighed_part(self, place: int) -> Weighed:
@@ -99,32 +115,27 @@ class GroupedEquation(FittedEquation):
         return Weighed(evidence)
 
     @cached_property
-    def sampled_parts(self) -> Mapping[str, FittedEquation]:
-        """The parts, with their draws: of a sigma that is shared, the same draws in all."""
-        parts = self.parts
-        if not self.problem.shared_sigma or all("draws" in one.__dict__ for one in parts.values()):
-            return parts
-        if not self.equation.parameters:
-            whole = draw_posterior(self.equation, self.problem, self.settings, self._seed())
-            for one in parts.values():
-                one.__dict__["draws"] = whole
-            return parts
-        kept = self.weighed.parts
-        if not all(len(one.chains) == CHAINS for one in kept) or not kept:
-            seed = seed_for(self.equation.key, self.random_seed)
-            again = weigh(self.equation.program, self.problem, self.settings, seed, keep=True)
+    def shared_draws(self) -> tuple[Draws, ...]:
+        """Draws of each group, all with the same sigma: it is shared."""
+        equation, problem, settings = self.equation, self.problem, self.settings
+        if not equation.parameters:
+            return (draw_posterior(equation, problem, settings, self._seed()),) * len(self.parts)
+        found = self.weighed.parts
+        if not found or not all(len(one.chains) == CHAINS for one in found):
+            again = weigh(equation.program, problem, settings, self._seed(), keep=True)
             if again.evidence.failure is not None:
                 raise ValueError(
-                    f"The equation {self.equation.text!r} has no posterior on these data: "
+                    f"The equation {equation.text!r} has no posterior on these data: "
                     f"{again.evidence.failure}."
                 )
-            kept = again.parts
-        for one, weighed in zip(parts.values(), kept, strict=True):
-            one.__dict__["draws"] = replace(one, weighed=weighed).draws
-        return parts
+            found = again.parts
+        return tuple(
+            draw_posterior(equation, part, settings, self._seed(), weighed=one)
+            for part, one in zip(problem.parts, found, strict=True)
+        )
 
     @property
-    def draws(self) -> Draws:  # type: ignore[override]
+    def draws(self) -> Draws:
         """Refuse: every group has draws of its own, in `parts`."""
         raise ValueError(
             f"{self.equation.text!r} has draws for each group: "
@@ -137,7 +148,7 @@ class GroupedEquation(FittedEquation):
         return all(one.is_sampled for one in self.parts.values())
 
     @cached_property
-    def posterior(self) -> "InferenceData | xr.DataTree":  # type: ignore[override]
+    def posterior(self) -> "InferenceData | xr.DataTree":
         """The posterior as ArviZ data, with the dimension ``group`` for parameters and sigma.
 
         Without the groups that have a number for each observation and draw; those of `parts` have
@@ -148,7 +159,7 @@ class GroupedEquation(FittedEquation):
     @property
     def compact_posterior(self) -> "InferenceData | xr.DataTree":
         """The same as `posterior`."""
-        draws = [one.draws for one in self.sampled_parts.values()]
+        draws = [one.draws for one in self.parts.values()]
         return join_groups(self.equation, self.problem, draws)
 
     @property
@@ -156,7 +167,7 @@ class GroupedEquation(FittedEquation):
         """The best fit, of shape (groups, parameters)."""
         if np.isfinite(self.evidence.theta).all():
             return self.evidence.theta
-        return np.array([one.theta for one in self.sampled_parts.values()])
+        return np.array([one.theta for one in self.parts.values()])
 
     @property
     def residuals(self) -> Floats:
@@ -183,7 +194,7 @@ class GroupedEquation(FittedEquation):
             As :meth:`FittedEquation.estimates`, under the group's label and the parameter. A sigma
             that is shared stands in every group.
         """
-        tables = {label: one.estimates(level) for label, one in self.sampled_parts.items()}
+        tables = {label: one.estimates(level) for label, one in self.parts.items()}
         if self.problem.shared_sigma:
             for one in tables.values():
                 one.loc["sigma", "best_fit"] = self.evidence.rmse
@@ -192,7 +203,7 @@ class GroupedEquation(FittedEquation):
         return table
 
     @cached_property
-    def parameter_units(self) -> dict[str, str]:  # type: ignore[override]
+    def parameter_units(self) -> dict[str, str]:
         """Units of the parameters, the same in all groups; also under the names of each group."""
         known = super().parameter_units
         named = {
@@ -208,7 +219,7 @@ class GroupedEquation(FittedEquation):
         summary = np.empty((2 if level is None else 6, len(points)))
         for label in dict.fromkeys(labels.tolist()):
             rows = np.flatnonzero(labels == label)
-            summary[:, rows] = self.sampled_parts[label]._predict(points[rows], level, None)
+            summary[:, rows] = self.parts[label]._predict(points[rows], level, None)
         return summary
 
     @property
@@ -225,7 +236,7 @@ class GroupedEquation(FittedEquation):
             doubts += [f"Group {label!r}: {doubt}" for doubt in own]
         doubts += doubt_noise(self.normal_residuals, self.data.y)
         try:
-            for label, one in self.sampled_parts.items():
+            for label, one in self.parts.items():
                 doubts += [f"Group {label!r}: {reason}" for reason in one.draws.reasons]
         except ValueError as error:  # weighed, but not sampled
             doubts.append(str(error))
@@ -261,7 +272,7 @@ class GroupedEquation(FittedEquation):
         return f"{what} belongs to one group: use parts[{json.dumps(label)}].{call}."
 
     def __getstate__(self) -> dict[str, Any]:
-        left_out = ("posterior", "sampled_parts", "parts")
+        left_out = ("posterior", "parts")
         state = {name: value for name, value in self.__dict__.items() if name not in left_out}
         known = self.__dict__.get("parts")
         return {**state, "_parts": dict(known) if known is not None else None}

@@ -389,7 +389,7 @@ class Result:
         """
         if self.problem.parts:
             raise ValueError(
-                "Where to measure next is not known for several groups: each has curves of its own. "
+                "Where to measure next is not known for several groups: each has its own curves. "
                 "Ask the result of a fit to one of them."
             )
         return suggest_points(self.families, self.data, n, bounds)
@@ -600,7 +600,7 @@ class Result:
             for place, share in chosen.items():
                 one = self.equations[place]
                 used |= set(one.used)
-                part = one if label is None else one.sampled_parts[label]
+                part = one if label is None else one.parts[label]
                 components.append(part.component(self._columns(one, points[rows]), share))
             found[:, rows], undefined[rows] = predict_mixture(components, level, self.problem.noise)
         for label, rows in by_group.items():

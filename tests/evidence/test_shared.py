@@ -206,7 +206,7 @@ def test_noise_without_a_size_cannot_share_one():
 def test_a_constant_group_needs_a_sigma_that_is_shared():
     y = measure(LINES, 0.3, 7)
     y[groups == "run 2"] = 1.0
-    with pytest.raises(ValueError, match="constant in the group 'run 2'.*shared_sigma=True"):
+    with pytest.raises(ValueError, match=r"constant in the group 'run 2'.*shared_sigma=True"):
         compute_evidence("c0*x0", x, y, groups=groups)
     found = compute_evidence("c0*x0", x, y, groups=groups, settings=SHARED, random_seed=1)
     assert found.failure is None and np.isfinite(found.log_q)
