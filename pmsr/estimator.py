@@ -328,7 +328,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         search, settings = self._search(data), self._settings()
         is_open = settings.noise == AUTO_NOISE
         normal = replace(settings, noise=GAUSSIAN.name) if is_open else settings
-        problem = Problem.of(data, normal, search.max_parameters)
+        # Equal rows as one: the search depends on the observations, not on how they are written.
+        merged = data.merge_equal()
+        problem = Problem.of(merged, normal, search.max_parameters)
         if isinstance(self.guesses, str):
             raise ValueError(f"guesses must be a list of equations, got {self.guesses!r}.")
         seeds = [
@@ -342,7 +344,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         random_seed = self._random_seed() if after is None else self._fitted().random_seed
         if is_open:
             settings, search, laws = self._choose_noise(problem, search, normal, random_seed)
-            problem, seeds = Problem.of(data, settings, search.max_parameters), [*seeds, *laws]
+            problem, seeds = Problem.of(merged, settings, search.max_parameters), [*seeds, *laws]
         found = run_evolution(
             problem,
             search=search,
@@ -358,7 +360,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self._found = found if self.warm_start else None
         self.result_ = from_evolution(
             found,
-            problem,
+            problem if merged is data else Problem.of(data, settings, search.max_parameters),
             search=search if after is None else further(search, after),
             settings=settings,
             random_seed=random_seed,

@@ -196,13 +196,17 @@ class Settings:
             )
         return max(n_training, math.sqrt(n_points)) / n_points
 
-    def sigma_bounds(self, y: NDArray[np.float64]) -> tuple[float, float]:
+    def sigma_bounds(
+        self, y: NDArray[np.float64], counts: NDArray[np.float64] | None = None
+    ) -> tuple[float, float]:
         r"""Return the least and the largest noise level :math:`\sigma`, in units of ``y``.
 
         Parameters
         ----------
         y
             Target values, shape (N,), not all equal.
+        counts
+            How often each was observed; None for once.
 
         Returns
         -------
@@ -223,7 +227,7 @@ class Settings:
         """
         magnitude = float(np.max(np.abs(y)))
         # Squares of 1e-200 or 1e200 leave the range of floating-point numbers.
-        std = magnitude * float(np.std(y / magnitude))
+        std = magnitude * _deviation(y / magnitude, counts)
         lower = max(self.sigma_min * std, 1e-12 * magnitude)
         upper = self.sigma_max * std
         if lower >= upper:
@@ -409,6 +413,14 @@ LAW_PRIORS = ("description", "uniform")
 
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
 """Settings for the few equations that are ranked and shown: more draws, four repetitions."""
+
+
+def _deviation(y: NDArray[np.float64], counts: NDArray[np.float64] | None) -> float:
+    if counts is None:
+        return float(np.std(y))
+    mean = np.average(y, weights=counts)
+    return float(np.sqrt(np.average((y - mean) ** 2, weights=counts)))
+
 
 QUICK = Settings(n_draws=1000, n_multistarts=2, thorough=False)
 """Settings for the many equations that a search sees and forgets."""
