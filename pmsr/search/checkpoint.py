@@ -446,6 +446,9 @@ def fingerprint(bench: Bench) -> str:
     options = asdict(bench.search)
     for name in (*BUDGETS, "n_finalists"):
         del options[name]
+    for name in ("forbid", "max_uses", "require", "exclude"):
+        if not options[name]:
+            del options[name]  # as in checkpoints that are older than these options
     digest = blake2b(digest_size=16)
     digest.update(data.X.tobytes())
     digest.update(data.y.tobytes())
