@@ -45,7 +45,7 @@ from pmsr.result.result import Result
 from pmsr.search.engines import ENGINES
 from pmsr.search.evolution import Generation, guess_without_constant
 from pmsr.search.finalists import FINAL_SHARE
-from pmsr.search.genome import Primitives
+from pmsr.search.genome import Primitives, equation_genome
 from pmsr.search.pilot import AUTO
 from pmsr.settings import FINALIST, QUICK, Search
 from pmsr.shell.data_files import EXCEL, PARQUET, TEXT, choose_columns, read_table
@@ -197,10 +197,11 @@ def _check(chosen: Mapping[str, Any], measured: Measurements) -> Data:
         data,
         extra_noise=chosen["extra_noise"],
     )
-    Primitives(search.operators, varying.names, search.max_complexity)
+    primitives = Primitives(search.operators, varying.names, search.max_complexity)
     guesses = [Equation(guess, data.names) for guess in chosen.get("guesses", ())]
     for guess in guesses:
-        guess_without_constant(guess, varying)
+        law = guess_without_constant(guess, varying)
+        equation_genome(law, primitives, rng=np.random.default_rng(0))  # has what it needs
     check_guesses(guesses, data, units)
     return data
 
