@@ -1,7 +1,6 @@
 """Measurements, checked once where they enter, and the paper's own datasets."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 # Sums of squares of values beyond these leave the range of floating-point numbers.
 _LEAST_MAGNITUDE, _LARGEST_MAGNITUDE = 1e-100, 1e100
+_MOST_ROWS = 2.0**53  # beyond, one more makes no difference
 _MAX_SHOWN = 300  # characters of the names that an error lists
 
 
@@ -83,10 +83,41 @@ class Data:
         X, y = np.ascontiguousarray(self.X[rows]), np.ascontiguousarray(self.y[rows])
         return replace(self, X=X, y=y, y_err=y_err, counts=counts, X_err=X_err, groups=groups)
 
+    def merge_equal(self) -> "Data":
+        """Return the same observations as rows that differ, in an order that is theirs.
+
+        Rows that are equal become one with a count, and rows are sorted: 2 is the same as the row
+        twice, to the last bit. Data without counts, none of whose rows occurs twice, stay as they
+        are.
+
+        Examples
+        --------
+        >>> merged = make_data([3, 1, 3], [2.0, 4.0, 2.0]).merge_equal()
+        >>> merged.X.ravel(), merged.counts
+        (array([1., 3.]), array([1., 2.]))
+        """
+        known = [one for one in (self.X_err, self.y_err) if one is not None]
+        labels = sorted(set(self.groups or ()))
+        groups = [labels.index(label) for label in self.groups or ()]
+        table = np.column_stack([self.X, self.y, *known, *([groups] if groups else [])])
+        _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        if self.counts is None and len(first) == len(self.y):
+            return self
+        counts = np.bincount(which.ravel(), weights=self.counts).astype(np.float64)
+        return replace(self.take(first), counts=counts)
+
     @property
     def spread(self) -> float:
-        """Standard deviation of the target."""
-        return float(np.std(self.y))
+        """Standard deviation of the target; of a group whose target is constant its size."""
+        deviation = float(np.std(self.y))
+        if deviation > 0.0 or not len(self.y):
+            return deviation
+        return float(np.max(np.abs(self.y))) or 1.0
+
+    @property
+    def has_constant_target(self) -> bool:
+        """Whether the target is the same in all rows, within rounding."""
+        return _is_constant(self.y)
 
     @property
     def constant(self) -> dict[str, float]:
@@ -508,18 +539,30 @@ def _read_counts(sample_weight: Any, y: Any, n_rows: int) -> NDArray[np.float64]
             f"sample_weight must not be negative, got {counts[wrong][0]:g} in row "
             f"{_describe_rows(wrong)}. A weight is how often the row was seen; 0 leaves it out."
         )
-    total = float(counts.sum())
-    if not 2.0 <= total < math.inf:
+    wrong = counts != np.round(counts)
+    if wrong.any():
         raise ValueError(
-            f"sample_weight must sum to the number of observations, 2 or more, got {total:g}. "
-            "Weights are counts; precisions 1/s**2 belong in y_err, as s."
+            f"sample_weight must be whole numbers, got {counts[wrong][0]:g} in row "
+            f"{_describe_rows(wrong)}. Weights are counts: 2 is the same as the row twice; "
+            "precisions 1/s**2 belong in y_err, as s."
+        )
+    total = float(counts.sum())
+    if total == 0.0:
+        raise ValueError(
+            "sample_weight is zero in all rows: nothing was seen. Weights are counts; leave them "
+            "out if every row was seen once."
+        )
+    if not 2.0 <= total <= _MOST_ROWS:
+        raise ValueError(
+            f"sample_weight must sum to the number of observations, from 2 to {_MOST_ROWS:g}, got "
+            f"{total:g}. Weights are counts; precisions 1/s**2 belong in y_err, as s."
         )
     return counts
 
 
 def _read_column(values: Any, role: str, y: Any, n_rows: int) -> NDArray[np.float64]:
     """Return one number for each row; what is one number stands for all."""
-    if np.ndim(values) == 0 and not hasattr(values, "columns"):
+    if _is_single(values):
         values = np.full(n_rows, values)
     columns, _ = _split_columns(values, role=role)
     if len(columns) != 1:
@@ -531,10 +574,16 @@ def _read_column(values: Any, role: str, y: Any, n_rows: int) -> NDArray[np.floa
     return _to_floats(columns[0], role)
 
 
+def _is_single(values: Any) -> bool:
+    """Tell whether this is one value, whatever it is, and no container of them."""
+    is_container = hasattr(values, "__len__") or hasattr(values, "__array__")
+    return isinstance(values, str) or getattr(values, "ndim", None) == 0 or not is_container
+
+
 def _read_input_errors(
     X_err: Any, y: Any, names: tuple[str, ...], n_rows: int
 ) -> NDArray[np.float64] | None:
-    if np.ndim(X_err) == 0 and not hasattr(X_err, "columns"):
+    if _is_single(X_err):
         X_err = np.full((n_rows, len(names)), X_err)
     columns, found = _split_columns(X_err, role="X_err")
     if found is None and len(columns) != len(names):
@@ -575,6 +624,49 @@ def _read_groups(groups: Any, y: Any, n_rows: int) -> tuple[str, ...]:
     return tuple(str(label) for label in np.asarray(columns[0]).tolist())
 
 
+def read_labels(groups: Any, n_rows: int, known: Sequence[str]) -> tuple[str, ...]:
+    """Return the group of each new row, which must be one of those that are known.
+
+    Parameters
+    ----------
+    groups
+        A label for all rows, or one for each.
+    n_rows
+        How many.
+    known
+        Labels of the groups that an equation was fitted to.
+
+    Examples
+    --------
+    >>> read_labels("a", 2, ["a", "b"]), read_labels([2, 1], 2, ["1", "2"])
+    (('a', 'a'), ('2', '1'))
+    """
+    if groups is None:
+        raise ValueError(
+            "groups are missing: the equation has constants of its own for each of "
+            f"{', '.join(map(repr, known))}. Give the group of each row, groups=[...], or one for "
+            "all."
+        )
+    if np.ndim(groups) == 0 and not hasattr(groups, "columns"):
+        labels = (str(groups),) * n_rows
+    else:
+        columns, _ = _split_columns(groups, role="groups")
+        if len(columns) != 1 or len(columns[0]) != n_rows:
+            raise ValueError(
+                f"groups must have one label for each of the {n_rows} rows of X, or be one label "
+                f"for all, got {len(columns)} columns of {len(columns[0])}."
+            )
+        labels = tuple(str(label) for label in np.asarray(columns[0]).tolist())
+    for label in dict.fromkeys(labels):
+        if label not in known:
+            raise ValueError(
+                f"There is no group {label!r}: it has no constants, and nothing can be predicted "
+                "for it. Measure there, and fit it together with the others."
+                f"{suggest(label, known)}"
+            )
+    return labels
+
+
 def _check_length(column: Any, role: str, n_rows: int) -> None:
     if len(column) != n_rows:
         raise ValueError(
@@ -594,7 +686,10 @@ def _keep_seen(data: Data) -> Data:
             f"At least two rows are needed, got {len(data.y)}. "
             "One observation cannot tell equations apart."
         )
-    sizes = Counter(data.groups or ())
+    sizes: dict[str, float] = dict.fromkeys(data.groups or (), 0.0)
+    counts = np.ones(len(data.y)) if data.counts is None else data.counts
+    for label, count in zip(data.groups or (), counts, strict=data.groups is not None):
+        sizes[label] += float(count)
     for label, size in sizes.items():
         if size == 1:
             raise ValueError(
