@@ -73,6 +73,9 @@ class Settings:
     extra_noise
         Whether a noise of unknown size adds in quadrature to the errors that are known; without
         known errors there is nothing to add to.
+    shared_sigma
+        Whether the groups of the data have noise of one size, or each has its own. Without groups
+        there is one size in any case.
 
     References
     ----------
@@ -101,9 +104,10 @@ class Settings:
     thorough: bool = True
     noise: str = "gaussian"
     extra_noise: bool = False
+    shared_sigma: bool = False
 
     def __post_init__(self) -> None:
-        for flag in ("thorough", "extra_noise"):
+        for flag in ("thorough", "extra_noise", "shared_sigma"):
             if not isinstance(getattr(self, flag), bool):
                 raise ValueError(f"{flag} must be True or False, got {getattr(self, flag)!r}.")
         _check_choice("parameter_prior", self.parameter_prior, ("invariant", "flat"))

@@ -1,6 +1,6 @@
 """One equation with its data: evidence, posterior, predictions, exports."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -112,6 +112,11 @@ class FittedEquation:
     def score(self) -> float:
         """Log q + log prior, by which laws are ranked."""
         return self.evidence.log_q + self.log_prior
+
+    @property
+    def parts(self) -> Mapping[str, "FittedEquation"]:
+        """The equation as it is fitted to each of several groups, by label; none without groups."""
+        return {}
 
     @property
     def data(self) -> Data:
@@ -270,7 +275,7 @@ class FittedEquation:
         sigma = self.units.of_target if self.problem.weights is None else ""
         return {**units, "sigma": sigma}
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Any, return_std: bool = False, *, groups: Any = None) -> Any:
         """Predict new observations.
 
         Parameters
@@ -280,6 +285,8 @@ class FittedEquation:
             their columns in order.
         return_std
             Whether to return the standard deviation too.
+        groups
+            The group of each row, or one for all, if the equation was fitted to several.
 
         Returns
         -------
@@ -287,15 +294,17 @@ class FittedEquation:
             The posterior mean, of shape (n,), and the standard deviation of a new observation.
             Both are NaN where the equation is not finite for half of the draws or more.
         """
-        mean, std = self._predict(X, None)
+        mean, std = self._predict(X, None, groups)
         return (mean, std) if return_std else mean
 
-    def predict_interval(self, X: Any, level: float = 0.95, kind: Kind = "prediction") -> Floats:
+    def predict_interval(
+        self, X: Any, level: float = 0.95, kind: Kind = "prediction", *, groups: Any = None
+    ) -> Floats:
         """Return where new observations, or the curve itself, lie.
 
         Parameters
         ----------
-        X
+        X, groups
             As in `predict`.
         level
             Probability of the intervals, which leave out the same probability on either side.
@@ -309,9 +318,10 @@ class FittedEquation:
             Lower and upper ends, of shape (n, 2).
         """
         rows = interval_rows(kind)
-        return np.ascontiguousarray(self._predict(X, check_level(level))[rows].T)
+        return np.ascontiguousarray(self._predict(X, check_level(level), groups)[rows].T)
 
-    def _predict(self, X: Any, level: float | None) -> Floats:
+    def _predict(self, X: Any, level: float | None, groups: Any) -> Floats:
+        refuse_labels(groups)
         points = check_X(X, self.equation.variables, others=True)
         summary, undefined = predict_mixture([self.component(points)], level, self.problem.noise)
         warn(doubt_range(self.data, points, self.used))
@@ -441,7 +451,7 @@ class FittedEquation:
         except ValueError:
             return {}
         return {
-            str(name): plus_minus(mean, sd)
+            name_of_row(name): plus_minus(mean, sd)
             for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True)
         }
 
@@ -479,6 +489,17 @@ class FittedEquation:
         return {name: value for name, value in self.__dict__.items() if name != "posterior"}
 
 
+def name_of_row(index: Any) -> str:
+    """Return the name of a row of `estimates`: of a parameter, or of one of a group.
+
+    Examples
+    --------
+    >>> name_of_row("c0"), name_of_row(("run 1", "c0"))
+    ('c0', 'c0[run 1]')
+    """
+    return f"{index[1]}[{index[0]}]" if isinstance(index, tuple) else str(index)
+
+
 class BestFit:
     """An equation with numbers for its parameters: a function that can be pickled."""
 
@@ -497,6 +518,15 @@ class BestFit:
         X = np.column_stack([array.ravel() for array in arrays])
         values = evaluate(self.equation.program, self.theta[None, :], X)[0]
         return values.reshape(arrays[0].shape)
+
+
+def refuse_labels(groups: Any) -> None:
+    """Refuse groups of new rows where the equation has one set of constants."""
+    if groups is not None:
+        raise ValueError(
+            "groups are given, and the equation was fitted without: it has one set of constants. "
+            "Leave groups out, or fit with groups."
+        )
 
 
 def interval_rows(kind: str) -> slice:
