@@ -304,6 +304,11 @@ class Result:
             notes.append(f"Usual operators that were not tried: {' '.join(untried)}.")
         return notes
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that no law could depend on: there was no time to bring them back."""
+        return () if self.coverage.brought_back else self.coverage.left_out
+
     @cached_property
     def inclusion(self) -> pd.DataFrame:
         """The probability that each variable and operator is part of the law.
