@@ -382,6 +382,7 @@ def describe_run(path: Path, run: Run, result: Result, *, level: float = 0.95) -
         source=run.source,
         created=run.created,
         command=run.command,
+        folder=quote(str(path)),
         warnings=notes,
     )
 
