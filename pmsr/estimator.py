@@ -58,6 +58,10 @@ _SEARCH = (
     "law_prior",
     "interval",
     "units",
+    "forbid",
+    "max_uses",
+    "require",
+    "exclude",
 )
 _SETTINGS = ("gamma", "noise", "extra_noise")
 
@@ -79,14 +83,15 @@ FROM_PYSR = {
     "complexity_of_operators": _COSTS,
     "complexity_of_constants": _COSTS,
     "complexity_of_variables": _COSTS,
-    "nested_constraints": "Use search=pmsr.Search(nested_functions=False), which is the default.",
+    "nested_constraints": 'Use forbid={"exp": ["exp", "sin"]}: no exp and no sin inside exp.',
+    "constraints": "Use max_complexity= for whole laws, and max_uses= and forbid= for operators.",
     "model_selection": "The best has the highest score; choose another with select(3).",
     "elementwise_loss": "Use noise=: errors are weighed by the distribution of the noise.",
     "loss": "Use noise=: errors are weighed by the distribution of the noise.",
     "procs": "Use n_jobs=.",
     "parallelism": "Use n_jobs=.",
     "dimensional_constraint_penalty": "Use units=: what contradicts them is impossible.",
-    "select_k_features": "result_.inclusion says which columns matter; select them before the fit.",
+    "select_k_features": "A search of many columns begins with those that matter by itself.",
     "output_directory": "Use checkpoint= for the search and save(folder) for the result.",
     "progress": "Use verbose=.",
     "verbosity": "Use verbose=.",
@@ -140,6 +145,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         target's stands under the name of its series, or ``"y"``. ``"1"`` is a pure number, ``"?"``
         one that is not known. ``"auto"`` takes them from the names: ``T [K]``, ``k (1/s)``. A law
         that does not survive a change of a base unit is then not bred, and parameters have units.
+    forbid
+        Operators that may not stand inside another, at any depth, by its name:
+        ``{"exp": ["exp", "sin"]}``.
+    max_uses
+        How often operators may stand in a law, by name: ``{"sin": 1}``.
+    require, exclude
+        Names of columns that every law must, or must not, depend on.
     guesses
         Equations to start from, as text with the names of the columns: ``["c0*sqrt(H)"]``.
     settings
@@ -219,6 +231,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
         units: Mapping[str, str] | str | None = None,
+        forbid: Mapping[str, Sequence[str]] | None = None,
+        max_uses: Mapping[str, int] | None = None,
+        require: Sequence[str] = (),
+        exclude: Sequence[str] = (),
         guesses: Sequence[str] = (),
         settings: Settings | None = None,
         search: Search | None = None,
@@ -243,6 +259,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.law_prior = law_prior
         self.interval = interval
         self.units = units
+        self.forbid = forbid
+        self.max_uses = max_uses
+        self.require = require
+        self.exclude = exclude
         self.guesses = guesses
         self.settings = settings
         self.search = search
@@ -390,6 +410,26 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         columns = [field.name for field in fields(Choice)]
         self.noise_table_ = pd.DataFrame([vars(row) for row in settled.table], columns=columns)
         return settled
+
+    def settle_noise(self, data: Data) -> dict[str, Any]:
+        """Choose the noise of ``noise="auto"`` and return the parameters with which to go on.
+
+        What `fit` does by itself, for somebody who keeps a checkpoint: under ``noise``, which is
+        then a name, from ``guesses``, for the rest of ``max_time``. The table is `noise_table_`.
+        """
+        search, settings = self._search(data), self._settings()
+        normal = replace(settings, noise=GAUSSIAN.name)
+        problem = Problem.of(data.merge_equal(), normal, search.max_parameters)
+        seeds = [Equation(str(guess), data.names) for guess in self.guesses or ()]
+        settled = self._settle_noise(problem, search, normal, seeds, self._random_seed())
+        if settled.first.stopped == "interrupted":
+            raise KeyboardInterrupt  # nothing is kept yet that a search could go on from
+        guesses = (*(self.guesses or ()), *(str(law) for law in settled.laws))
+        return {
+            "noise": settled.settings.noise,
+            "guesses": guesses,
+            "max_time": settled.search.max_time,
+        }
 
     def _validate(self, X: Any, y: Any, **measured: Any) -> Data:
         """Check X and y as scikit-learn does, and then as every other door of pmsr does."""
@@ -742,7 +782,9 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
         "settings": None if settings is None else asdict(settings),
         "search": None if search is None else record_search(search),
         "law_prior": record_prior(parameters["law_prior"]),
-        "interval": list(map(str, parameters["interval"])),
+        **{name: list(map(str, parameters[name])) for name in ("interval", "require", "exclude")},
+        "forbid": {name: list(one) for name, one in (parameters["forbid"] or {}).items()},
+        "max_uses": {name: int(most) for name, most in (parameters["max_uses"] or {}).items()},
         "units": _record_units(parameters["units"]),
     }
     return {
@@ -769,7 +811,7 @@ def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
         parameters["search"] = read_search(parameters["search"])
     if parameters:
         parameters["law_prior"] = read_prior(parameters["law_prior"])
-    for name in ("operators", "guesses", "callbacks", "interval"):
+    for name in ("operators", "guesses", "callbacks", "interval", "require", "exclude"):
         if name in parameters:
             parameters[name] = tuple(map(as_text, as_list(parameters[name])))
     if parameters.get("random_state") is not None:

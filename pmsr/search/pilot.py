@@ -14,6 +14,7 @@ from pmsr.evidence.noise import GAUSSIAN, NOISES, Noise, of_counts
 from pmsr.evidence.problem import Problem, Tuning
 from pmsr.limits import check_time
 from pmsr.search.bench import Bench
+from pmsr.search.columns import find_left_out
 from pmsr.search.funnel import Funnel, enumerate_into
 from pmsr.search.leaders import Leader
 from pmsr.search.screening import Batch, screen
@@ -88,9 +89,17 @@ def find_tuning(bench: Bench, programs: Sequence[Program] = ()) -> Tuning | None
     return best[1]
 
 
-def make_bench(problem: Problem, search: Search, settings: Settings, seed: int) -> Bench:
-    """Make what the laws of a search are judged by."""
+def make_bench(
+    problem: Problem,
+    search: Search,
+    settings: Settings,
+    seed: int,
+    guesses: Sequence[Equation] = (),
+) -> Bench:
+    """Make what the laws of a search are judged by, and see which columns it begins with."""
     bench = Bench(problem, search, settings, seed)
+    if bench.is_screened:
+        bench = replace(bench, left_out=find_left_out(problem.data, search, guesses))
     return replace(bench, tuning=find_tuning(bench)) if bench.is_screened else bench
 
 
@@ -132,6 +141,7 @@ def choose_noise(
     if not programs:
         plain = replace(settings, noise=GAUSSIAN.name)
         bench = Bench(Problem.of(data, plain, search.max_parameters), search, plain, seed)
+        bench = replace(bench, left_out=find_left_out(data, search, ()))
         programs = [law.program for law in look_at_small_laws(bench)]
     choices = []
     for name in names:
