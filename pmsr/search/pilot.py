@@ -172,8 +172,8 @@ def _best_under(bench: Bench, programs: Sequence[Program]) -> Choice:
     order = np.arange(len(programs))
     if bench.is_screened:
         bench = replace(bench, tuning=find_tuning(bench, programs[:N_LEADERS]))
-        score = screen(Batch.of(programs), bench.screening, bench.seed).log_q + log_p
-        order = np.argsort(-score, kind="stable")
+        scores = screen(Batch.of(programs), bench.screening, bench.seed).log_q + log_p
+        order = np.argsort(-scores, kind="stable")
     found = []
     for place in order[:N_WEIGHED].tolist():
         check_time()
