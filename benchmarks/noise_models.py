@@ -87,7 +87,7 @@ LAWS = {
 }
 OUTLIER_ROWS, SHARE, SIZE = 40, 0.1, 10.0
 SIGMA = 0.03  # of the standard deviation of the law
-SEARCH = Search(population_size=60, generations=40, n_enumerated=300, n_islands=1, n_finalists=10)
+SEARCH = Search(population_size=40, generations=30, n_enumerated=200, n_islands=1, n_finalists=5)
 MOST_TIME = 2.0
 WINS, NORMAL = 8, 9  # of 10
 # arrhenius: R in J/(mol K) times an activation energy of 50 kJ/mol, a rate of 1 per second at 330 K
