@@ -181,7 +181,8 @@ class Target:
         allowed = np.isfinite(log_prior)
         log_likelihood = np.full(len(theta), -np.inf)
         if evaluate is not None and allowed.any():
-            if self.data.counts is not None:  # PyMC's density is that of every row, once
+            # PyMC's density is that of every row, once; and only normal noise needs it.
+            if self.data.counts is not None or not self.problem.noise.is_exact:
                 log_likelihood[allowed] = self.problem.exact_log_likelihood(
                     self.fit.program, theta[allowed], log_sigma[allowed]
                 )

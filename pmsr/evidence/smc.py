@@ -462,8 +462,11 @@ def _check_rounding(target: Target, trust: Trust) -> None:
 
 
 def _template(target: Target) -> Template:
-    problem = target.problem
-    return make_template(target.fit.program.n_parameters, problem.noise, problem.columns)
+    problem, n = target.problem, target.fit.program.n_parameters
+    if problem.noise.has_sigma and not problem.noise.is_exact:
+        # Its density is not PyMC's: the kernel needs the names and shapes of the parameters only.
+        return make_template(n)
+    return make_template(n, problem.noise, problem.columns)
 
 
 _prototypes: dict[int, FractionalKernel] = {}
