@@ -264,7 +264,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     __new__.__signature__ = inspect.signature(__init__)  # type: ignore[attr-defined]
 
     def fit(
-        self, X: Any, y: Any, *, y_err: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any, *, y_err: Any = None, X_err: Any = None, sample_weight: Any = None
     ) -> "BayesianSymbolicRegressor":
         """Search for equations.
 
@@ -278,6 +278,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         y_err
             Known errors of the target, of shape (N,): standard deviations in its units. Sigma is
             then no parameter, or with ``extra_noise=True`` adds to them in quadrature.
+        X_err
+            Known errors of the variables, independent of one another: an array of the shape of X,
+            or a table of those columns that have errors. They count by the slope of the law at
+            each row, see the page on errors in x; predictions take x to be exact.
         sample_weight
             How often each row was observed: 2 is the same as the row twice. Precisions belong in
             ``y_err``.
@@ -293,7 +297,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             For each of the reasons to doubt the result.
         """
         self._search()
-        return self._fit(self._validate(X, y, y_err=y_err, sample_weight=sample_weight))
+        measured = {"y_err": y_err, "X_err": X_err, "sample_weight": sample_weight}
+        return self._fit(self._validate(X, y, **measured))
 
     def fit_data(self, data: Data) -> "BayesianSymbolicRegressor":
         """Search for equations that explain measurements which are checked already.
@@ -400,9 +405,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             make_data(X, y)
         check_order(X, y)
         names = getattr(self, "feature_names_in_", None)
+        tables = (one for one in (y, X) if isinstance(one, pd.Series | pd.DataFrame))
+        index = getattr(next(tables, None), "index", None)
         return make_data(
             values,
-            pd.Series(target, name=_name_of(y)),
+            pd.Series(target, name=_name_of(y), index=index),
             names=None if names is None else [str(name) for name in names],
             **measured,
         )

@@ -36,6 +36,7 @@ def compare(
     y: Any,
     *,
     y_err: Any = None,
+    X_err: Any = None,
     sample_weight: Any = None,
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
@@ -49,8 +50,10 @@ def compare(
 
     Parameters
     ----------
-    equations, X, y, settings, law_prior, units, interval, random_seed, callback
+    equations, X, y, y_err, X_err, sample_weight
         As in `weigh_equations`, which returns posteriors and predictions too.
+    settings, law_prior, units, interval, random_seed, callback
+        As there.
     verbose
         Whether to show progress in a terminal, if it takes longer than a moment.
 
@@ -82,6 +85,7 @@ def compare(
             X,
             y,
             y_err=y_err,
+            X_err=X_err,
             sample_weight=sample_weight,
             settings=settings,
             law_prior=law_prior,
@@ -152,6 +156,7 @@ def weigh_equations(
     y: Any,
     *,
     y_err: Any = None,
+    X_err: Any = None,
     sample_weight: Any = None,
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
@@ -169,6 +174,10 @@ def weigh_equations(
         names of your own.
     X, y
         The data.
+    y_err, X_err, sample_weight
+        Known errors of the target, standard deviations in its units, and of the variables, of the
+        shape of X or a table of those columns that have errors; and how often each row was
+        observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     settings
         Fraction, priors and sizes; by default ``pmsr.settings.FINALIST``, which repeats every run
         four times. Where ``gamma`` depends on the number of parameters (``"ohagan"``), the largest
@@ -202,7 +211,7 @@ def weigh_equations(
     >>> result["root"].estimates().loc["c0", "mean"].round(0)
     np.float64(47.0)
     """
-    data = make_data(X, y, y_err=y_err, sample_weight=sample_weight)
+    data = make_data(X, y, y_err=y_err, X_err=X_err, sample_weight=sample_weight)
     settings = check_settings(settings, FINALIST)
     named = _read_equations(equations, data)
     largest = max(len(equation.parameters) for equation in named.values())

@@ -10,7 +10,7 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import linear_log_q, make_target, seed_for, weigh
 from pmsr.evidence.multistart import FitError
-from pmsr.evidence.noise import GAUSSIAN, NOISES
+from pmsr.evidence.noise import GAUSSIAN, KNOWN, NOISES
 from pmsr.evidence.problem import Problem, Tuning
 from pmsr.search.bench import Bench
 from pmsr.search.funnel import Funnel, candidate_of, enumerate_into
@@ -61,7 +61,9 @@ def find_tuning(bench: Bench, leaders: Sequence[Leader] | None = None) -> Tuning
     if not problem.noise.needs_tuning:
         return None
     if leaders is None:
-        plain = replace(problem, noise=GAUSSIAN, data=replace(problem.data, y_err=None))
+        # Where sigma is no parameter, there are errors of the target.
+        noise, y_err = (GAUSSIAN, None) if problem.noise.has_sigma else (KNOWN, problem.data.y_err)
+        plain = replace(problem, noise=noise, data=replace(problem.data, y_err=y_err, X_err=None))
         leaders = look_at_small_laws(replace(bench, problem=plain))
     best: tuple[float, Tuning | None] = (-np.inf, None)
     for law in leaders:
@@ -97,7 +99,7 @@ def choose_noise(
         The name of the best noise among those that the data admit, and the table, best first. With
         known errors it is normal.
     """
-    if data.y_err is not None:
+    if data.y_err is not None or data.X_err is not None:
         return GAUSSIAN.name, ()
     choices: list[Choice] = []
     leaders: Sequence[Leader] | None = None
