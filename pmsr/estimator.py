@@ -57,6 +57,10 @@ _SEARCH = (
     "law_prior",
     "interval",
     "units",
+    "forbid",
+    "max_uses",
+    "require",
+    "exclude",
 )
 FIRST_SHARE = 0.4  # of the time of a search whose noise is to be chosen, under normal noise
 _SETTINGS = ("gamma", "noise", "extra_noise")
@@ -79,14 +83,15 @@ FROM_PYSR = {
     "complexity_of_operators": _COSTS,
     "complexity_of_constants": _COSTS,
     "complexity_of_variables": _COSTS,
-    "nested_constraints": "Use search=pmsr.Search(nested_functions=False), which is the default.",
+    "nested_constraints": 'Use forbid={"exp": ["exp", "sin"]}: no exp and no sin inside exp.',
+    "constraints": "Use max_complexity= for whole laws, and max_uses= and forbid= for operators.",
     "model_selection": "The best has the highest score; choose another with select(3).",
     "elementwise_loss": "Use noise=: errors are weighed by the distribution of the noise.",
     "loss": "Use noise=: errors are weighed by the distribution of the noise.",
     "procs": "Use n_jobs=.",
     "parallelism": "Use n_jobs=.",
     "dimensional_constraint_penalty": "Use units=: what contradicts them is impossible.",
-    "select_k_features": "result_.inclusion says which columns matter; select them before the fit.",
+    "select_k_features": "A search of many columns begins with those that matter by itself.",
     "output_directory": "Use checkpoint= for the search and save(folder) for the result.",
     "progress": "Use verbose=.",
     "verbosity": "Use verbose=.",
@@ -140,6 +145,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         target's stands under the name of its series, or ``"y"``. ``"1"`` is a pure number, ``"?"``
         one that is not known. ``"auto"`` takes them from the names: ``T [K]``, ``k (1/s)``. A law
         that does not survive a change of a base unit is then not bred, and parameters have units.
+    forbid
+        Operators that may not stand inside another, at any depth, by its name:
+        ``{"exp": ["exp", "sin"]}``.
+    max_uses
+        How often operators may stand in a law, by name: ``{"sin": 1}``.
+    require, exclude
+        Names of columns that every law must, or must not, depend on.
     guesses
         Equations to start from, as text with the names of the columns: ``["c0*sqrt(H)"]``.
     settings
@@ -219,6 +231,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
         units: Mapping[str, str] | str | None = None,
+        forbid: Mapping[str, Sequence[str]] | None = None,
+        max_uses: Mapping[str, int] | None = None,
+        require: Sequence[str] = (),
+        exclude: Sequence[str] = (),
         guesses: Sequence[str] = (),
         settings: Settings | None = None,
         search: Search | None = None,
@@ -243,6 +259,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.law_prior = law_prior
         self.interval = interval
         self.units = units
+        self.forbid = forbid
+        self.max_uses = max_uses
+        self.require = require
+        self.exclude = exclude
         self.guesses = guesses
         self.settings = settings
         self.search = search
@@ -736,7 +756,9 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
         "settings": None if settings is None else asdict(settings),
         "search": None if search is None else record_search(search),
         "law_prior": record_prior(parameters["law_prior"]),
-        "interval": list(map(str, parameters["interval"])),
+        **{name: list(map(str, parameters[name])) for name in ("interval", "require", "exclude")},
+        "forbid": {name: list(one) for name, one in (parameters["forbid"] or {}).items()},
+        "max_uses": {name: int(most) for name, most in (parameters["max_uses"] or {}).items()},
         "units": _record_units(parameters["units"]),
     }
     return {
@@ -763,7 +785,7 @@ def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
         parameters["search"] = read_search(parameters["search"])
     if parameters:
         parameters["law_prior"] = read_prior(parameters["law_prior"])
-    for name in ("operators", "guesses", "callbacks", "interval"):
+    for name in ("operators", "guesses", "callbacks", "interval", "require", "exclude"):
         if name in parameters:
             parameters[name] = tuple(map(as_text, as_list(parameters[name])))
     if parameters.get("random_state") is not None:

@@ -1,8 +1,8 @@
 """Frozen options of the evidence, checked once when they are made."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Literal, TypeAlias, TypeGuard
 
@@ -73,6 +73,9 @@ class Settings:
     extra_noise
         Whether a noise of unknown size adds in quadrature to the errors that are known; without
         known errors there is nothing to add to.
+    shared_sigma
+        Whether the groups of the data have noise of one size, or each has its own. Without groups
+        there is one size in any case.
 
     References
     ----------
@@ -101,9 +104,10 @@ class Settings:
     thorough: bool = True
     noise: str = "gaussian"
     extra_noise: bool = False
+    shared_sigma: bool = False
 
     def __post_init__(self) -> None:
-        for flag in ("thorough", "extra_noise"):
+        for flag in ("thorough", "extra_noise", "shared_sigma"):
             if not isinstance(getattr(self, flag), bool):
                 raise ValueError(f"{flag} must be True or False, got {getattr(self, flag)!r}.")
         _check_choice("parameter_prior", self.parameter_prior, ("invariant", "flat"))
@@ -274,6 +278,50 @@ def _is_number(value: object) -> TypeGuard[Real]:
     return True
 
 
+def _check_names(option: str, value: object, what: str) -> tuple[str, ...]:
+    """Return names as a tuple; one of them alone is no list."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        example = value if isinstance(value, str) else "H"
+        raise ValueError(
+            f"{option} must be a list of names of {what}, got {_shortened(value)}. "
+            f"Use [{example!r}]."
+        )
+    names = tuple(value)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{option} must hold names of {what}, got {_shortened(names)}.")
+    return names
+
+
+def _check_forbidden(value: object) -> dict[str, tuple[str, ...]]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise ValueError(
+            "forbid must map the name of an operator to what may not stand inside it, such as "
+            f'{{"exp": ["exp", "sin"]}}, got {_shortened(value)}.'
+        )
+    return {
+        name: _check_names(f"forbid[{name!r}]", listed, "operators")
+        for name, listed in value.items()
+    }
+
+
+def _check_uses(value: object) -> dict[str, int]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise ValueError(
+            "max_uses must map the name of an operator to how often it may stand in a law, such "
+            f'as {{"sin": 1}}, got {_shortened(value)}.'
+        )
+    for name, most in value.items():
+        if isinstance(most, bool) or not isinstance(most, Integral) or most < 0:
+            raise ValueError(
+                f"max_uses[{name!r}] must be an integer of at least 0, got {_shortened(most)}."
+            )
+    return {name: int(most) for name, most in value.items()}
+
+
 def _check_gamma(gamma: object) -> float | str:
     if isinstance(gamma, str):
         if gamma not in ("paper", "ohagan"):
@@ -358,6 +406,11 @@ ADDED_TO_SEARCH: dict[str, object] = {
     "evidence": "smc",
     "n_islands": 1,
     "n_enumerated": 0,
+    "forbid": {},
+    "max_uses": {},
+    "require": [],
+    "exclude": [],
+    "screen_columns": False,
 }
 """The same for options of a search, as JSON has them."""
 
@@ -441,6 +494,18 @@ class Search:
     units
         Units of all columns and of the target by name, such as ``{"H": "mm", "D": "mm"}``: a law
         that does not survive a change of a base unit is then not bred. None if they are not known.
+    forbid
+        Operators that may not stand inside another, at any depth, by its name:
+        ``{"exp": ["exp", "sin"]}``. ``"pow"`` is every power, also by a whole number.
+    max_uses
+        How often operators may stand in a law, by name: ``{"sin": 1}``. Counted is what is
+        written: ``sin(x)*(1 + sin(x))`` has two.
+    require, exclude
+        Names of columns that every law must, or must not, depend on.
+    screen_columns
+        Whether a search of more than five columns begins with those that matter at first sight. The
+        others come back when the best score has not risen for 20 generations. Only where laws are
+        screened.
 
     Examples
     --------
@@ -473,6 +538,11 @@ class Search:
     law_prior: Literal["description", "uniform"] | Callable[..., float] = "description"
     interval: tuple[str, ...] = ()
     units: Mapping[str, str] | None = None
+    forbid: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    max_uses: Mapping[str, int] = field(default_factory=dict)
+    require: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    screen_columns: bool = True
 
     def __post_init__(self) -> None:
         # Users may hand over anything: the types above are a promise, not a fact.
@@ -508,6 +578,10 @@ class Search:
                     f'units must map names to units, such as {{"t": "s"}}, got {_shortened(units)}.'
                 )
             object.__setattr__(self, "units", dict(units))
+        object.__setattr__(self, "forbid", _check_forbidden(self.forbid))
+        object.__setattr__(self, "max_uses", _check_uses(self.max_uses))
+        for name in ("require", "exclude"):
+            object.__setattr__(self, name, _check_names(name, getattr(self, name), "columns"))
         _check_choice("fitness", self.fitness, ("evidence", "rmse"))
         _check_choice("evidence", self.evidence, ("screened", "smc"))
         size: object = self.population_size
@@ -520,7 +594,12 @@ class Search:
             share = getattr(self, name)
             if not _is_number(share) or not 0.0 <= float(share) <= 1.0:
                 raise ValueError(f"{name} must be in [0, 1], got {_shortened(share)}.")
-        for name in ("variable_exponents", "nested_functions", "share_parameters"):
+        for name in (
+            "variable_exponents",
+            "nested_functions",
+            "share_parameters",
+            "screen_columns",
+        ):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}.")
         for name, least, most in (

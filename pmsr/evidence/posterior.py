@@ -21,6 +21,7 @@ from pmsr.evidence.evidence import (
     DRAWS,
     Chain,
     Weighed,
+    group_seeds,
     make_target,
     seed_for,
     weigh,
@@ -55,6 +56,7 @@ def sample_posterior(
     *,
     y_err: Any = None,
     X_err: Any = None,
+    groups: Any = None,
     sample_weight: Any = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
@@ -75,6 +77,9 @@ def sample_posterior(
         Known errors of the target, standard deviations in its units, and of the variables, of the
         shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    groups
+        The experiment to which each row belongs. Parameters, and sigma unless it is shared, then
+        have a dimension ``group``, and there are no pointwise groups.
     settings
         Fraction, prior of sigma, and number of multistarts, as for the evidence.
     random_seed
@@ -131,8 +136,18 @@ def sample_posterior(
     47.1
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, y_err=y_err, X_err=X_err, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        y_err=y_err,
+        X_err=X_err,
+        groups=groups,
+        sample_weight=sample_weight,
     )
+    if problem.parts:
+        seed = seed_for(equation.key, random_seed)
+        return _sample_groups(equation, problem, settings, seed, draws, chains, sampler)
     if pointwise:
         size = _check_count("draws", draws, MIN_DRAWS) * _check_count("chains", chains, 1)
         _check_pointwise(size, len(problem.data.y))
@@ -143,6 +158,91 @@ def sample_posterior(
     for reason in sample.reasons:
         warnings.warn(reason, stacklevel=2)
     return to_arviz(equation, problem, sample, seed if pointwise else None)
+
+
+def _sample_groups(
+    equation: Equation,
+    problem: Problem,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    draws: int,
+    chains: int,
+    sampler: Sampler,
+) -> "InferenceData | xr.DataTree":
+    """Sample several groups: each by itself, or all together if they share sigma."""
+    if problem.shared_sigma and equation.parameters:
+        if (draws, chains, sampler) != (DRAWS, CHAINS, "kernel"):
+            raise ValueError(
+                f"Groups that share sigma have {CHAINS} chains of {DRAWS} draws, got {chains} of "
+                f"{draws} by {sampler!r}. Leave draws, chains and sampler out."
+            )
+        _check_parameters(equation)
+        whole = weigh(equation.program, problem, settings, seed, keep=True)
+        if whole.evidence.failure is not None:
+            raise ValueError(
+                f"The equation {equation.text!r} has no posterior on these data: "
+                f"{whole.evidence.failure}."
+            )
+        pairs = zip(problem.parts, whole.parts, strict=True)
+        found = [draw_posterior(equation, part, settings, seed, weighed=one) for part, one in pairs]
+    elif problem.shared_sigma:
+        one = draw_posterior(
+            equation, problem, settings, seed, draws=draws, chains=chains, sampler=sampler
+        )
+        found = [one] * len(problem.parts)
+    else:
+        found = [
+            draw_posterior(
+                equation, part, settings, own, draws=draws, chains=chains, sampler=sampler
+            )
+            for part, own in zip(problem.parts, group_seeds(seed, problem), strict=True)
+        ]
+    for label, one in zip(problem.labels, found, strict=True):
+        for reason in one.reasons:
+            warnings.warn(f"Group {label!r}: {reason}", stacklevel=3)
+    return join_groups(equation, problem, found)
+
+
+def join_groups(
+    equation: Equation, problem: Problem, draws: Sequence["Draws"]
+) -> "InferenceData | xr.DataTree":
+    """Arrange the draws of all groups as ArviZ data with a dimension ``group``.
+
+    A sigma that is shared has none.
+    """
+    tables = [
+        _to_datasets(equation, part, one) for part, one in zip(problem.parts, draws, strict=True)
+    ]
+    posteriors = [table["posterior"] for table in tables]
+    sigma = posteriors[0].get("sigma") if problem.shared_sigma else None
+    if sigma is not None:
+        posteriors = [one.drop_vars("sigma") for one in posteriors]
+    posterior = posteriors[0]
+    if posterior.data_vars:
+        posterior = xr.concat(posteriors, dim="group").transpose("chain", "draw", "group")
+    posterior = posterior.assign_coords(group=np.array(problem.labels, dtype=str))
+    if sigma is not None:
+        posterior["sigma"] = sigma
+    posterior.attrs = tables[0]["posterior"].attrs | {
+        "groups": json.dumps(problem.labels),
+        "theta_map": json.dumps([one.theta_map.tolist() for one in draws]),
+        "held": json.dumps([one.held for one in draws]),
+        "gamma": problem.gamma,
+        "sigma_bounds": list(problem.sigma_bounds),
+    }
+    labels = [
+        label
+        for label, part in zip(problem.labels, problem.parts, strict=True)
+        for _ in part.data.y
+    ]
+    observed, known = (
+        xr.concat([table[name] for table in tables], dim="observation").assign_coords(
+            observation=np.arange(len(problem.data.y))
+        )
+        for name in ("observed_data", "constant_data")
+    )
+    known = known.assign({"group_of_row": (("observation",), np.array(labels))})
+    return _to_arviz({"posterior": posterior, "observed_data": observed, "constant_data": known})
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,6 +509,10 @@ def to_arviz(
     groups = _to_datasets(equation, problem, sample)
     if seed is not None:
         groups |= _pointwise_groups(equation, problem, sample, _child(seed, 1))
+    return _to_arviz(groups)
+
+
+def _to_arviz(groups: dict[str, xr.Dataset]) -> "InferenceData | xr.DataTree":
     # A DataTree since ArviZ 1.0, InferenceData before.
     if int(version("arviz").split(".")[0]) >= 1:
         return xr.DataTree.from_dict(groups)

@@ -20,7 +20,8 @@ from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import rank
 from pmsr.laws.prior import LawPriorOption
 from pmsr.laws.units import read_units, resolve_units
-from pmsr.result.fitted import FittedEquation
+from pmsr.result.fitted import FittedEquation, name_of_row
+from pmsr.result.grouped import fitted_equation
 from pmsr.result.result import Result, choose_winner, library_versions
 from pmsr.result.scoring import find_log_prior
 from pmsr.settings import FINALIST, RandomSeed, Settings, check_settings
@@ -37,6 +38,7 @@ def compare(
     *,
     y_err: Any = None,
     X_err: Any = None,
+    groups: Any = None,
     sample_weight: Any = None,
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
@@ -50,7 +52,7 @@ def compare(
 
     Parameters
     ----------
-    equations, X, y, y_err, X_err, sample_weight
+    equations, X, y, y_err, X_err, groups, sample_weight
         As in `weigh_equations`, which returns posteriors and predictions too.
     settings, law_prior, units, interval, random_seed, callback
         As there.
@@ -86,6 +88,7 @@ def compare(
             y,
             y_err=y_err,
             X_err=X_err,
+            groups=groups,
             sample_weight=sample_weight,
             settings=settings,
             law_prior=law_prior,
@@ -110,8 +113,8 @@ def _write_estimates(fitted: FittedEquation) -> str:
     units = fitted.parameter_units
     rows = fitted.estimates().itertuples()
     return ", ".join(
-        f"{row.Index} = {row.mean:.4g} ({row.low:.4g} to {row.high:.4g}) "
-        f"{units.get(str(row.Index), '')}".rstrip()
+        f"{name_of_row(row.Index)} = {row.mean:.4g} ({row.low:.4g} to {row.high:.4g}) "
+        f"{units.get(name_of_row(row.Index), '')}".rstrip()
         for row in rows
     )
 
@@ -157,6 +160,7 @@ def weigh_equations(
     *,
     y_err: Any = None,
     X_err: Any = None,
+    groups: Any = None,
     sample_weight: Any = None,
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
@@ -178,6 +182,9 @@ def weigh_equations(
         Known errors of the target, standard deviations in its units, and of the variables, of the
         shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    groups
+        The experiment to which each row belongs: every law then has constants of its own for each.
+        Sizes of noise too, unless ``settings`` have ``shared_sigma=True``.
     settings
         Fraction, priors and sizes; by default ``pmsr.settings.FINALIST``, which repeats every run
         four times. Where ``gamma`` depends on the number of parameters (``"ohagan"``), the largest
@@ -211,7 +218,7 @@ def weigh_equations(
     >>> result["root"].estimates().loc["c0", "mean"].round(0)
     np.float64(47.0)
     """
-    data = make_data(X, y, y_err=y_err, X_err=X_err, sample_weight=sample_weight)
+    data = make_data(X, y, y_err=y_err, X_err=X_err, groups=groups, sample_weight=sample_weight)
     settings = check_settings(settings, FINALIST)
     named = _read_equations(equations, data)
     largest = max(len(equation.parameters) for equation in named.values())
@@ -247,7 +254,7 @@ def weigh_equations(
             equation, selected.data, law_prior, units=own_units, evidence=own.evidence
         )
         found.append(
-            FittedEquation(
+            fitted_equation(
                 equation, own, selected, settings, int(random_seed), log_prior, own_units
             )
         )
