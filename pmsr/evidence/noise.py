@@ -23,6 +23,7 @@ from pmsr.evidence.mixture import (
     STUDENT,
     STUDENT_NU,
     Standard,
+    log_probability,
     mixture_quantile,
     poisson_quantile,
 )
@@ -143,6 +144,10 @@ class Noise:
 
     def residuals(self, y: Floats, mu: Floats, sigma: Floats | float, columns: Columns) -> Floats:
         """Return residuals in units of their noise, about standard normal: for plots and tests."""
+        return self.standardize(y, mu, sigma, columns)
+
+    def standardize(self, y: Floats, mu: Floats, sigma: Floats | float, columns: Columns) -> Floats:
+        """Return what has the distribution ``standard``."""
         return np.asarray((y - mu) / sigma)
 
     def new_sigma(self, sigma: Floats, columns: Columns) -> Floats:
@@ -353,7 +358,9 @@ class Student(Noise):
         return np.asarray(mu + sigma * rng.standard_t(STUDENT_NU, mu.shape))
 
     def residuals(self, y: Floats, mu: Floats, sigma: Floats | float, columns: Columns) -> Floats:
-        return NORMAL.quantile(STUDENT.cdf(np.asarray((y - mu) / sigma)))
+        z = self.standardize(y, mu, sigma, columns)
+        # In the lower tail the probability is known to all digits.
+        return np.asarray(-np.sign(z) * NORMAL.quantile(np.exp(STUDENT.log_cdf(-np.abs(z)))))
 
     def spread(self, mu: Floats, sigma: Floats) -> Floats:
         return np.asarray(math.sqrt(STUDENT_NU / (STUDENT_NU - 2)) * sigma[:, None])
@@ -403,7 +410,7 @@ class Proportional(Noise):
     def draw(self, mu: Floats, sigma: Floats, columns: Columns, rng: np.random.Generator) -> Floats:
         return super().draw(mu, sigma * np.abs(mu), columns, rng)
 
-    def residuals(self, y: Floats, mu: Floats, sigma: Floats | float, columns: Columns) -> Floats:
+    def standardize(self, y: Floats, mu: Floats, sigma: Floats | float, columns: Columns) -> Floats:
         return np.asarray((y - mu) / (sigma * np.abs(mu)))
 
     def spread(self, mu: Floats, sigma: Floats) -> Floats:
@@ -456,8 +463,8 @@ class LogNormal(Noise):
     def draw(self, mu: Floats, sigma: Floats, columns: Columns, rng: np.random.Generator) -> Floats:
         return np.asarray(mu * np.exp(sigma * rng.standard_normal(mu.shape)))
 
-    def residuals(self, y: Floats, mu: Floats, sigma: Floats | float, columns: Columns) -> Floats:
-        return np.asarray((np.log(y) - _log(mu)) / sigma)
+    def standardize(self, y: Floats, mu: Floats, sigma: Floats | float, columns: Columns) -> Floats:
+        return np.asarray((_log(y) - _log(mu)) / sigma)
 
     def spread(self, mu: Floats, sigma: Floats) -> Floats:
         square = (sigma**2)[:, None]
@@ -528,6 +535,32 @@ class Poisson(Noise):
         return pm.Poisson, {"mu": mu}
 
 
+class InCells(Noise):
+    """Noise of whole numbers: the probability of the unit cell around a number, not its density."""
+
+    is_exact = False
+
+    def log_density(self, y: Floats, mu: Floats, sigma: Floats, columns: Columns) -> Floats:
+        low, high = (self.standardize(y + end, mu, sigma, columns) for end in (-0.5, 0.5))
+        return log_probability(low, high, self.standard)
+
+
+class GaussianInCells(InCells):
+    """Normal noise that was rounded."""
+
+
+class StudentInCells(InCells, Student):
+    """Student's noise that was rounded."""
+
+
+class ProportionalInCells(InCells, Proportional):
+    """Noise in proportion that was rounded."""
+
+
+class LogNormalInCells(InCells, LogNormal):
+    """A factor, rounded."""
+
+
 GAUSSIAN, KNOWN, EXTRA = Noise(), KnownErrors(), ExtraNoise()
 KNOWN_INPUTS, INPUTS = KnownInputErrors(), InputErrors()
 
@@ -537,6 +570,23 @@ NOISES: dict[str, Noise] = {
 """The noise models by name: what ``Settings(noise=...)`` may be."""
 
 _WITH_ERRORS: dict[str, Noise] = {row.name: row for row in (KNOWN, EXTRA, KNOWN_INPUTS, INPUTS)}
+
+
+_IN_CELLS: dict[str, Noise] = {
+    row.name: row
+    for row in (GaussianInCells(), StudentInCells(), ProportionalInCells(), LogNormalInCells())
+}
+
+
+def of_counts(noise: Noise) -> Noise:
+    """Return the row whose density of a count is a probability, as Poisson's is.
+
+    Examples
+    --------
+    >>> float(of_counts(GAUSSIAN).log_density(*map(np.array, (3.0, 3.0, 1e-3)), {}))
+    0.0
+    """
+    return _IN_CELLS.get(noise.name, noise)
 
 
 def find_noise(name: str, data: Data | None = None, *, extra_noise: bool = False) -> Noise:
