@@ -188,7 +188,7 @@ def _to_columns(
             found.append(pd.Series(column, dtype=object))
             continue
         for cell, value in zip(column, values, strict=True):
-            if isinstance(cell, str) and _has_thousands(cell, sign):
+            if isinstance(cell, str) and _has_thousands(cell, sign, value):
                 notes.append(f"Column {name!r} has thousands separators: {cell} is {value!r}.")
                 break
         found.append(pd.Series(values).infer_objects())
@@ -197,12 +197,11 @@ def _to_columns(
     return found, notes
 
 
-def _has_thousands(cell: str, decimal: str) -> bool:
+def _has_thousands(cell: str, decimal: str, value: float) -> bool:
     try:
-        float(cell.replace("\u2212", "-").replace(decimal, "."))
+        return float(cell.replace("\u2212", "-").replace(decimal, ".")) != value
     except ValueError:
         return True
-    return False
 
 
 def _strip(cell: Any) -> Any:

@@ -129,7 +129,8 @@ def read_rows(text: str, *, separator: str | None = None, header: bool = True) -
             )
     if not all(kept):
         n = kept.count(False)
-        notes += (f"{n} {'line' if n == 1 else 'lines'} that begin with # were left out.",)
+        which = "1 line that begins with # was" if n == 1 else f"{n} lines that begin with # were"
+        notes += (f"{which} left out.",)
     return Rows(
         [unguarded(name.strip()) for name in names],
         [row for row, keep in zip(rows, kept, strict=True) if keep],
