@@ -373,6 +373,7 @@ def _fill_compare(parser: Parser) -> None:
     _add_data(parser)
     parser.add_argument("equations", nargs="+", metavar="EQUATION", help="such as c0*sqrt(H)")
     _add_measurements(parser, noises=NOISES)
+    _add_groups(parser)
     laws = parser.add_argument_group("laws")
     laws.add_argument(
         "--parameters",
@@ -544,6 +545,14 @@ def _add_measurements(parser: Parser, noises: Sequence[str]) -> None:
         help="noise of unknown size comes on top of --error-column",
     )
     group.add_argument(
+        "--x-error-columns",
+        nargs="+",
+        type=_x_error,
+        default=(),
+        metavar="COLUMN=ERRORS",
+        help="variables with standard errors, and the columns that hold these",
+    )
+    group.add_argument(
         "--weight-column", metavar="COLUMN", help="how often each row was seen; not a precision"
     )
     group.add_argument(
@@ -552,6 +561,21 @@ def _add_measurements(parser: Parser, noises: Sequence[str]) -> None:
         default="gaussian",
         metavar="NAME",
         help=f"how measurements scatter: {', '.join(noises)} (default: gaussian)",
+    )
+
+
+def _add_groups(parser: Parser) -> None:
+    """Add what is known of several experiments."""
+    group = parser.add_argument_group("several experiments")
+    group.add_argument(
+        "--group-column",
+        metavar="COLUMN",
+        help="the experiment of each row: one law, with constants of its own for each",
+    )
+    group.add_argument(
+        "--shared-sigma",
+        action="store_true",
+        help="all experiments have the same noise (default: each its own)",
     )
 
 
@@ -659,6 +683,15 @@ def _unit(text: str) -> str:
             f"must be COLUMN=UNIT, such as H=mm, or auto, got {text!r}"
         )
     return text
+
+
+def _x_error(text: str) -> tuple[str, str]:
+    name, sign, column = text.partition("=")
+    if not (name and sign and column):
+        raise argparse.ArgumentTypeError(
+            f"must be COLUMN=ERRORS, a variable and the column with its errors, got {text!r}"
+        )
+    return name, column
 
 
 def _level(text: str) -> float:

@@ -48,7 +48,15 @@ from pmsr.search.finalists import FINAL_SHARE
 from pmsr.search.genome import Primitives, equation_genome
 from pmsr.search.pilot import AUTO
 from pmsr.settings import FINALIST, QUICK, Search
-from pmsr.shell.data_files import EXCEL, NOTES, PARQUET, TEXT, choose_columns, read_table
+from pmsr.shell.data_files import (
+    EXCEL,
+    NOTES,
+    PARQUET,
+    TEXT,
+    choose_columns,
+    choose_labels,
+    read_table,
+)
 from pmsr.shell.measurements import (
     Columns,
     Measurements,
@@ -218,7 +226,9 @@ def _read_measurements(arguments: argparse.Namespace) -> Measurements:
         target=arguments.target,
         features=None if arguments.features is None else tuple(arguments.features),
         error=arguments.error_column,
+        x_errors=dict(arguments.x_error_columns),
         weight=arguments.weight_column,
+        group=getattr(arguments, "group_column", None),
     )
     found = read_measurements(
         _read_file(arguments),
@@ -429,9 +439,13 @@ def compare(arguments: argparse.Namespace) -> int:
             laws,
             measured.X,
             measured.y,
-            y_err=measured.y_err,
-            sample_weight=measured.sample_weight,
-            settings=replace(FINALIST, noise=arguments.noise, extra_noise=arguments.extra_noise),
+            **measured.measured,
+            settings=replace(
+                FINALIST,
+                noise=arguments.noise,
+                extra_noise=arguments.extra_noise,
+                shared_sigma=arguments.shared_sigma,
+            ),
             units=units,
             interval=arguments.interval,
             random_seed=arguments.seed,
@@ -497,21 +511,30 @@ def predict(arguments: argparse.Namespace) -> int:
     """Predict with what a run has found."""
     result = read_result(arguments.run_folder)
     names = list(result.data.names)
+    group = _group_of(arguments.run_folder)
     read = _read_file(arguments)
     notes: tuple[str, ...] = ()
     if arguments.drop_missing:
-        read, notes = without_missing(read, names)
+        read, notes = without_missing(read, [*names, *group])
     for note in (*read.attrs.get(NOTES, ()), *notes):
         _say(note, arguments)
     table = choose_columns(read, names, str(arguments.data))
+    labels = [choose_labels(read, name, str(arguments.data)) for name in group]
     with warnings.catch_warnings(record=True, category=ResultWarning) as caught:
         warnings.simplefilter("always", ResultWarning)
-        found = result.predict_table(table, level=arguments.level, average=arguments.average)
+        found = result.predict_table(
+            table,
+            level=arguments.level,
+            average=arguments.average,
+            groups=labels[0] if labels else None,
+        )
     for warning in caught:
         if isinstance(warning.message, ResultWarning) and not arguments.quiet:
             print(f"pmsr: warning: {warning.message}", file=sys.stderr)
-    header = names + [_distinct(str(name), names) for name in found.columns]
+    known = [*group, *names]
+    header = known + [_distinct(str(name), known) for name in found.columns]
     rows = np.hstack([table.to_numpy(), found.to_numpy()]).tolist()
+    rows = [[*own, *row] for *own, row in zip(*labels, rows, strict=True)]
     if arguments.json:
         about = {
             "target": result.data.target,
@@ -529,6 +552,11 @@ def predict(arguments: argparse.Namespace) -> int:
     else:
         _write_out(arguments.out, text.encode())
     return 0
+
+
+def _group_of(path: Path) -> tuple[str, ...]:
+    """Return the name of the column that says to which experiment a row belongs, if there is one."""
+    return read_run(path).columns.texts if (path / SETTINGS).is_file() else ()
 
 
 def suggest(arguments: argparse.Namespace) -> int:

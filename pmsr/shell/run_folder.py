@@ -235,18 +235,20 @@ def _read_columns(whole: Mapping[str, Any]) -> Columns:
     """Return what the columns of a run are; an earlier version knew variables and target only."""
     record = dict(whole["columns"] if "columns" in whole else whole)
     features = tuple(map(as_text, as_list(record["features"])))
-    others = {name: record.get(name) for name in ("error", "weight")}
+    others = {name: record.get(name) for name in ("error", "weight", "group")}
     for name in others.values():
         if name is not None:
             as_text(name)
-    return Columns(target=as_text(record["target"]), features=features, **others)
+    x_errors = {as_text(name): as_text(of) for name, of in record.get("x_errors", {}).items()}
+    return Columns(target=as_text(record["target"]), features=features, x_errors=x_errors, **others)
 
 
 def read_run_data(path: Path, run: Run) -> Measurements:
     """Read the folder's own copy of the data."""
     columns = run.columns
     names = [*(columns.features or ()), *columns.others, columns.target]
-    return read_measurements(read_table(path / DATA, own_names=names), columns, str(path / DATA))
+    table = read_table(path / DATA, own_names=names, own_texts=columns.texts)
+    return read_measurements(table, columns, str(path / DATA))
 
 
 def chosen_parameters(regressor: BayesianSymbolicRegressor) -> dict[str, Any]:

@@ -52,7 +52,8 @@ def describe(
     if best.evidence.failure is None:
         with suppress(ValueError):  # weighed, but not sampled; a doubt says so
             table = best.estimates()
-            estimates = {str(name): dict(row) for name, row in table.to_dict("index").items()}
+            rows = zip(table.index, table.to_dict("records"), strict=True)
+            estimates = {_name(name): row for name, row in rows}
     return {
         "target": result.data.target,
         "variables": result.data.names,
@@ -148,8 +149,10 @@ def print_result(
         table = best.estimates()
         units = best.parameter_units
         for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True):
-            text = f"{name} = {plus_minus(mean, sd)} {units.get(str(name), '')}".rstrip()
-            meaning = f"  (noise in {best.target})" if name == "sigma" else ""
+            name = _name(name)
+            text = f"{name} = {plus_minus(mean, sd)} {units.get(name, '')}".rstrip()
+            is_noise = name == "sigma" or name.startswith("sigma[")
+            meaning = f"  (noise in {best.target})" if is_noise else ""
             console.print(escape(f"    {text}{meaning}"), soft_wrap=True)
     except ValueError:  # weighed, but not sampled; a doubt says so
         pass
@@ -173,6 +176,11 @@ def print_result(
             console.print(f"Go on:   {program()} resume {escape(folder)}", soft_wrap=True)
 
 
+def _name(name: object) -> str:
+    """Return the name of an estimate, which in one of several groups is that of c0[group]."""
+    return f"{name[1]}[{name[0]}]" if isinstance(name, tuple) else str(name)
+
+
 def _probability_in_words(result: Result) -> str:
     """Return the probability of the best and of its family."""
     text = f"probability {percent(float(result.probabilities[result.chosen]))}"
@@ -184,7 +192,12 @@ def _probability_in_words(result: Result) -> str:
 
 
 def _shown_places(result: Result) -> list[int]:
-    """Return the places of the laws in the table: the faces of families, and the best."""
+    """Return the places of the laws in the table: the faces of families, and the best.
+
+    Of equations that a user wrote, all: none speaks for another.
+    """
+    if result.search is None:
+        return list(range(len(result)))
     places = [family.places[0] for family in result.families]
     seen = {place for family in result.families for place in family.places}
     places += [place for place in range(len(result)) if place not in seen]
