@@ -555,7 +555,7 @@ def predict(arguments: argparse.Namespace) -> int:
 
 
 def _group_of(path: Path) -> tuple[str, ...]:
-    """Return the name of the column that says to which experiment a row belongs, if there is one."""
+    """Return the name of the column with the experiment of each row, if there is one."""
     return read_run(path).columns.texts if (path / SETTINGS).is_file() else ()
 
 
