@@ -109,6 +109,7 @@ class Equation:
     variables: tuple[str, ...]
     parameters: tuple[str, ...]
     expression: Any
+    known: tuple[str, ...] = ()
 
     def __init__(self, text: str, variables: Sequence[str], parameters: Sequence[str] = ()) -> None:
         if not isinstance(text, str):
@@ -205,6 +206,32 @@ class Equation:
         other = Equation.__new__(Equation)
         other.__dict__["key"] = self.key  # a canonical form's key is its own
         other._set(self.canonical, self.variables, ())
+        return other.with_known(self.known) if self.known else other
+
+    def with_known(self, names: Sequence[str]) -> "Equation":
+        """Return the equation with these names as parameters of which something is known.
+
+        Variables among them become parameters. In the key they keep their names: with a prior
+        of its own, a parameter is not any number.
+
+        Examples
+        --------
+        >>> fall = Equation("c0*sqrt(h/g)", ["h", "g"]).with_known(["g"])
+        >>> fall.variables, fall.parameters, fall.key
+        (('h',), ('c0', 'g'), 'c0*sqrt(`h`/`g`)')
+        """
+        occurring = {symbol.name for symbol in self.expression.free_symbols}
+        known = tuple(name for name in names if name in occurring)
+        if known == self.known and not set(self.variables) & set(names):
+            return self
+        variables = tuple(name for name in self.variables if name not in names)
+        parameters = (*self.parameters, *(name for name in known if name not in self.parameters))
+        other = Equation.__new__(Equation)
+        other.__dict__.update(
+            variables=variables, parameters=parameters, expression=self.expression, known=known
+        )
+        if "text" in self.__dict__:
+            other.__dict__["text"] = self.text
         return other
 
     def _set(self, expression: Any, variables: Sequence[str], listed: Sequence[str]) -> None:
@@ -247,14 +274,15 @@ class Equation:
     def key(self) -> str:
         """Text that is the same for all equations with the same canonical form."""
         with ONE_AT_A_TIME:
-            return canonical_key(self.expression, self.variables, self.parameters)
+            rest = [name for name in self.parameters if name not in self.known]
+            return canonical_key(self.expression, (*self.variables, *self.known), rest)
 
     @cached_property
     def canonical(self) -> Any:
         """The SymPy expression of the key, in the parameters of `parameter_names`: c0, c1, ..."""
         key = self.key
         with ONE_AT_A_TIME:
-            return tidy(parse(key, _resolver(self.variables, ())))
+            return tidy(parse(key, _resolver((*self.variables, *self.known), ())))
 
     @cached_property
     def program(self) -> Program:
@@ -299,7 +327,7 @@ class Equation:
         return f"${self.latex()}$"
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("text", "variables", "parameters", "expression")
+        kept = ("text", "variables", "parameters", "expression", "known")
         return {name: self.__dict__[name] for name in kept if name in self.__dict__}
 
 

@@ -1,11 +1,11 @@
 """The evidence q(gamma) of one equation, Eq. (5); the one place where a failure becomes a value."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from scipy.integrate import simpson
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.atlas import SurfaceTarget
+from pmsr.evidence.compromise import fit_between
 from pmsr.evidence.multistart import Fit, FitError, add_images, fit, fit_once
 from pmsr.evidence.problem import Problem, read_problem
 from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_sum_exp
@@ -137,6 +138,7 @@ def compute_evidence(
     *,
     y_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
 ) -> Evidence:
@@ -151,6 +153,10 @@ def compute_evidence(
     y_err, sample_weight
         Known errors of the target, standard deviations in its units; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    priors
+        Proper priors of parameters by name: a PyMC distribution of one number without a name, such
+        as ``{"c1": pm.HalfNormal.dist(2)}``, or a value and its standard error. They enter
+        Z(gamma) and Z(1) alike; the others are flat on the surface of predictions, given these.
     settings
         Fraction, priors and sizes; ``pmsr.settings.FINALIST`` is four times as precise.
     random_seed
@@ -171,7 +177,7 @@ def compute_evidence(
     (array([47.09]), 13.8)
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+        equation, X, y, settings, priors=priors, y_err=y_err, sample_weight=sample_weight
     )
     return weigh(equation.program, problem, settings, seed_for(equation.key, random_seed)).evidence
 
@@ -183,6 +189,7 @@ def fit_equation(
     *,
     y_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
 ) -> Target:
@@ -190,7 +197,7 @@ def fit_equation(
 
     Parameters
     ----------
-    equation, X, y, y_err, sample_weight, settings, random_seed
+    equation, X, y, y_err, sample_weight, priors, settings, random_seed
         As in `compute_evidence`.
 
     Returns
@@ -206,7 +213,7 @@ def fit_equation(
     array([47.09])
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+        equation, X, y, settings, priors=priors, y_err=y_err, sample_weight=sample_weight
     )
     if not equation.parameters:
         raise ValueError(f"{equation.text!r} has no parameters to fit.")
@@ -295,11 +302,12 @@ def fit_rmse(
             return replace(failed, rmse=rmse, theta=np.empty(0))
         try:
             rng = np.random.Generator(np.random.PCG64(seed))
-            if trust_of(settings).fits_once:
+            if trust_of(settings).fits_once and not len(problem.given):
                 best = fit_once(program, problem, settings.n_multistarts, rng=rng)
                 theta, sse = best.theta, best.sse
             else:
-                found = fit(program, problem, settings.n_multistarts, rng=rng)
+                find = _fit_given if len(problem.given) else fit
+                found = find(program, problem, settings.n_multistarts, rng=rng)
                 theta, sse = found.theta, found.minima[0].sse
         except FitError as error:
             return replace(failed, failure=str(error))
@@ -312,7 +320,7 @@ def make_target(
     program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Target:
     """Fit an equation and set up the density to integrate."""
-    find = fit if is_flat(program, problem) else _fit_surface
+    find = _find_fit(program, problem)
     found = find(program, problem, n_multistarts, rng=rng)
     for _ in range(N_TUNED if problem.noise.needs_tuning else 0):
         before, problem = problem, problem.tuned(found.program, found.minima[0].theta)
@@ -329,9 +337,29 @@ def make_target(
 
 def is_flat(program: Program, problem: Problem) -> bool:
     """Tell whether theta is flat: where f is linear, the surface's volume is the same all over."""
+    if len(problem.given):
+        return False
     if problem.parameter_prior == "flat":
         return True
     return problem.noise.link is None and len(program.affine) == program.n_parameters
+
+
+def _find_fit(program: Program, problem: Problem) -> Callable[..., Fit]:
+    """Return what finds the minima of an equation."""
+    if len(problem.given):
+        return _fit_given
+    return fit if is_flat(program, problem) else _fit_surface
+
+
+def _fit_given(
+    program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
+) -> Fit:
+    """Find where an equation fits while the priors of its parameters allow it."""
+
+    def find(part: Program, plain: Problem, n_multistarts: int, *, rng: np.random.Generator) -> Fit:
+        return _find_fit(part, plain)(part, plain, n_multistarts, rng=rng)
+
+    return fit_between(program, problem, n_multistarts, find, rng=rng)
 
 
 def _target_of(found: Fit, problem: Problem) -> Target:
@@ -530,7 +558,8 @@ def linear_log_q(target: Target) -> float:
     return float(
         masses[0]
         - masses[1]
-        + 0.5 * len(chart.theta) * np.log(gamma)
+        + 0.5 * target.n_flat * np.log(gamma)
+        + target.log_learnt
         - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
         + (1.0 - gamma) * target.excess
     )

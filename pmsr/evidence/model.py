@@ -1,6 +1,6 @@
 """SymPy to PyTensor to PyMC: priors and noise of Section 2.2, written once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from pmsr.equation.algebra import real_symbol
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import OPERATORS
 from pmsr.equation.program import EvaluateProgram, Program
+from pmsr.evidence.distributions import add_variable
 from pmsr.evidence.multistart import Region
 from pmsr.evidence.noise import GAUSSIAN, Columns, Noise
 from pmsr.evidence.problem import Problem, read_problem
@@ -45,6 +46,7 @@ def build_model(
     *,
     y_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     region: Region | SurfaceRegion | None = None,
 ) -> pm.Model:
@@ -66,6 +68,9 @@ def build_model(
     y_err, sample_weight
         Known errors of the target, standard deviations in its units; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    priors
+        Proper priors of parameters by name, as in :func:`pmsr.compute_evidence`. With one for
+        every parameter, ``pm.sample_prior_predictive`` draws from them.
     settings
         The noise, the prior of sigma and its bounds.
     region
@@ -86,7 +91,7 @@ def build_model(
     ['c0', 'sigma']
     """
     equation, problem, _ = read_problem(
-        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+        equation, X, y, settings, priors=priors, y_err=y_err, sample_weight=sample_weight
     )
     return make_model(equation, problem, region)
 
@@ -108,7 +113,9 @@ def make_model(
         held = {} if region is None else region.held()
         names = [name for k, name in enumerate(equation.parameters) if k not in held]
         starts = dict(zip(names, region.starts(), strict=True)) if region else {}
-        theta = [pm.Flat(name, initval=starts.get(name)) for name in names]
+        theta = [_add_parameter(name, problem, starts.get(name)) for name in names]
+        given = {equation.parameters[place] for place in problem.given.places}
+        flat_theta = [one for name, one in zip(names, theta, strict=True) if name not in given]
         tensors = {name: inputs[:, column] for column, name in enumerate(equation.variables)}
         tensors |= dict(zip(names, theta, strict=True))
         for place, number in held.items():
@@ -129,8 +136,9 @@ def make_model(
             log_density = pm.logp(kind.dist(**arguments), y_observed)
             pm.Potential("repeated", pt.sum(more * log_density))
         flat = problem.noise.link is None and is_linear(equation.program, held)
-        if problem.parameter_prior == "invariant" and not flat:
-            pm.Potential("volume", log_volume(_whiten(mu, problem, problem.weights), theta))
+        if problem.parameter_prior == "invariant" and flat_theta and (given or not flat):
+            white = _whiten(mu, problem, problem.weights)
+            pm.Potential("volume", log_volume(white, flat_theta))
         if isinstance(region, SurfaceRegion):
             pm.Potential("region", _log_region(equation, problem, region, mu, tensors))
         elif region is not None:
@@ -141,6 +149,15 @@ def make_model(
             nearest = pt.min(pt.stack(squares))
             pm.Potential("region", pt.switch(nearest <= region.radius**2, 0.0, -np.inf))
     return model
+
+
+def _add_parameter(name: str, problem: Problem, initval: float | None) -> Any:
+    """Add a parameter to the model in context, with its prior or flat."""
+    places = problem.given.places
+    prior = problem.priors.get(name) if places else None
+    if prior is None:
+        return pm.Flat(name, initval=initval)
+    return add_variable(name, prior, initval)
 
 
 def _whiten(mu: Any, problem: Problem, weights: Floats | None) -> Any:

@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Integral
@@ -55,6 +55,7 @@ def sample_posterior(
     *,
     y_err: Any = None,
     sample_weight: Any = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
     draws: int = DRAWS,
@@ -73,6 +74,8 @@ def sample_posterior(
     y_err, sample_weight
         Known errors of the target, standard deviations in its units; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    priors
+        Proper priors of parameters by name, as in :func:`pmsr.compute_evidence`.
     settings
         Fraction, prior of sigma, and number of multistarts, as for the evidence.
     random_seed
@@ -129,7 +132,7 @@ def sample_posterior(
     47.1
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+        equation, X, y, settings, priors=priors, y_err=y_err, sample_weight=sample_weight
     )
     if pointwise:
         size = _check_count("draws", draws, MIN_DRAWS) * _check_count("chains", chains, 1)

@@ -1,18 +1,20 @@
 """What is the same for all equations that are compared: data, noise, fraction and priors."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pmsr.data import Data, make_data, make_data_for
+from pmsr.data import Data, make_data, make_data_for, suggest
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import VARIABLE, operator_code
 from pmsr.equation.program import Program, evaluate
+from pmsr.evidence.distributions import read_priors
 from pmsr.evidence.noise import LOG_2_PI, Columns, Noise, find_noise
+from pmsr.evidence.priors import Given, Prior
 from pmsr.evidence.scale import ExtraScale, Scale
 from pmsr.settings import Settings, check_settings
 
@@ -60,6 +62,10 @@ class Problem:
         k of the prior :math:`\sigma^{-k}`: 0 flat, 1 log-flat.
     tuning
         What the fit of one equation says of the weights of its residuals, where they depend on it.
+    priors
+        Proper priors of parameters, by name.
+    given
+        Which parameters of one equation have them: see `suit`.
 
     Examples
     --------
@@ -74,6 +80,8 @@ class Problem:
     sigma_bounds: tuple[float, float]
     sigma_power: int
     tuning: Tuning | None = None
+    priors: Mapping[str, Prior] = field(default_factory=dict)
+    given: Given = field(default_factory=Given)
 
     @classmethod
     def of(cls, data: Data, settings: Settings, n_parameters: int | None = None) -> "Problem":
@@ -142,6 +150,18 @@ class Problem:
         if tuple(names) == self.data.names:
             return self
         return replace(self, data=self.data.select(names))
+
+    def suit(self, equation: Equation) -> tuple[Equation, "Problem"]:
+        """Return an equation and the problem as they belong together.
+
+        The data have the equation's variables, in its order; parameters with priors are found by
+        their names, and keep these in the equation's key.
+        """
+        if not self.priors:
+            return equation, self.select(equation.variables)
+        equation = equation.with_known(tuple(self.priors))
+        problem = self.select(equation.variables)
+        return equation, replace(problem, given=Given.of(equation.parameters, self.priors))
 
     @property
     def halved(self) -> "Problem":
@@ -398,11 +418,18 @@ def as_problem(data: Data | Problem, settings: Settings, n_parameters: int | Non
 
 # X and y are Any as in `data`: what users hand over is recognised by what it can do.
 def read_problem(
-    equation: Equation | str, X: Any, y: Any, settings: Settings | None = None, **measured: Any
+    equation: Equation | str,
+    X: Any,
+    y: Any,
+    settings: Settings | None = None,
+    *,
+    priors: Mapping[str, Any] | None = None,
+    **measured: Any,
 ) -> tuple[Equation, Problem, Settings]:
     """Check what a user hands over: an equation or its text, the data, and options or None.
 
-    Errors and weights are those of :func:`pmsr.data.make_data`.
+    Errors and weights are those of :func:`pmsr.data.make_data`, priors those of
+    :func:`pmsr.evidence.distributions.read_priors`.
 
     Examples
     --------
@@ -415,4 +442,23 @@ def read_problem(
     else:
         data = make_data(X, y, **measured)
         equation = Equation(equation, data.names)
-    return equation, Problem.of(data, settings, len(equation.parameters)), settings
+    problem = Problem.of(data, settings, len(equation.parameters))
+    own = read_priors(priors)
+    check_priors(own, [equation])
+    return *replace(problem, priors=own).suit(equation), settings
+
+
+def check_priors(priors: Mapping[str, Prior], equations: Sequence[Equation]) -> None:
+    """Refuse priors of parameters that no equation has.
+
+    Examples
+    --------
+    >>> check_priors({}, [Equation("c0*x", ["x"])])
+    """
+    known = list(dict.fromkeys(name for one in equations for name in one.parameters))
+    for name in priors:
+        if name not in known:
+            raise ValueError(
+                f"There is no parameter {name!r} to have a prior.{suggest(name, known)} "
+                "Priors are given by the names of parameters as the equation is written."
+            )
