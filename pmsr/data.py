@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 # Sums of squares of values beyond these leave the range of floating-point numbers.
 _LEAST_MAGNITUDE, _LARGEST_MAGNITUDE = 1e-100, 1e100
+_MOST_ROWS = 2.0**53  # beyond, one more makes no difference
 _MAX_SHOWN = 300  # characters of the names that an error lists
 
 
@@ -82,6 +83,29 @@ class Data:
         groups = None if self.groups is None else tuple(np.array(self.groups, object)[rows])
         X, y = np.ascontiguousarray(self.X[rows]), np.ascontiguousarray(self.y[rows])
         return replace(self, X=X, y=y, y_err=y_err, counts=counts, X_err=X_err, groups=groups)
+
+    def merge_equal(self) -> "Data":
+        """Return the same observations as rows that differ, in an order that is theirs.
+
+        Rows that are equal become one with a count, and rows are sorted: 2 is the same as the row
+        twice, to the last bit. Data without counts, none of whose rows occurs twice, stay as they
+        are.
+
+        Examples
+        --------
+        >>> merged = make_data([3, 1, 3], [2.0, 4.0, 2.0]).merge_equal()
+        >>> merged.X.ravel(), merged.counts
+        (array([1., 3.]), array([1., 2.]))
+        """
+        known = [one for one in (self.X_err, self.y_err) if one is not None]
+        labels = sorted(set(self.groups or ()))
+        groups = [labels.index(label) for label in self.groups or ()]
+        table = np.column_stack([self.X, self.y, *known, *([groups] if groups else [])])
+        _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        if self.counts is None and len(first) == len(self.y):
+            return self
+        counts = np.bincount(which.ravel(), weights=self.counts).astype(np.float64)
+        return replace(self.take(first), counts=counts)
 
     @property
     def spread(self) -> float:
@@ -508,18 +532,30 @@ def _read_counts(sample_weight: Any, y: Any, n_rows: int) -> NDArray[np.float64]
             f"sample_weight must not be negative, got {counts[wrong][0]:g} in row "
             f"{_describe_rows(wrong)}. A weight is how often the row was seen; 0 leaves it out."
         )
-    total = float(counts.sum())
-    if not 2.0 <= total < math.inf:
+    wrong = counts != np.round(counts)
+    if wrong.any():
         raise ValueError(
-            f"sample_weight must sum to the number of observations, 2 or more, got {total:g}. "
-            "Weights are counts; precisions 1/s**2 belong in y_err, as s."
+            f"sample_weight must be whole numbers, got {counts[wrong][0]:g} in row "
+            f"{_describe_rows(wrong)}. Weights are counts: 2 is the same as the row twice; "
+            "precisions 1/s**2 belong in y_err, as s."
+        )
+    total = float(counts.sum())
+    if total == 0.0:
+        raise ValueError(
+            "sample_weight is zero in all rows: nothing was seen. Weights are counts; leave them "
+            "out if every row was seen once."
+        )
+    if not 2.0 <= total <= _MOST_ROWS:
+        raise ValueError(
+            f"sample_weight must sum to the number of observations, from 2 to {_MOST_ROWS:g}, got "
+            f"{total:g}. Weights are counts; precisions 1/s**2 belong in y_err, as s."
         )
     return counts
 
 
 def _read_column(values: Any, role: str, y: Any, n_rows: int) -> NDArray[np.float64]:
     """Return one number for each row; what is one number stands for all."""
-    if np.ndim(values) == 0 and not hasattr(values, "columns"):
+    if _is_single(values):
         values = np.full(n_rows, values)
     columns, _ = _split_columns(values, role=role)
     if len(columns) != 1:
@@ -531,10 +567,16 @@ def _read_column(values: Any, role: str, y: Any, n_rows: int) -> NDArray[np.floa
     return _to_floats(columns[0], role)
 
 
+def _is_single(values: Any) -> bool:
+    """Tell whether this is one value, whatever it is, and no container of them."""
+    is_container = hasattr(values, "__len__") or hasattr(values, "__array__")
+    return isinstance(values, str) or getattr(values, "ndim", None) == 0 or not is_container
+
+
 def _read_input_errors(
     X_err: Any, y: Any, names: tuple[str, ...], n_rows: int
 ) -> NDArray[np.float64] | None:
-    if np.ndim(X_err) == 0 and not hasattr(X_err, "columns"):
+    if _is_single(X_err):
         X_err = np.full((n_rows, len(names)), X_err)
     columns, found = _split_columns(X_err, role="X_err")
     if found is None and len(columns) != len(names):

@@ -57,6 +57,10 @@ _SEARCH = (
     "law_prior",
     "interval",
     "units",
+    "forbid",
+    "max_uses",
+    "require",
+    "exclude",
 )
 FIRST_SHARE = 0.4  # of the time of a search whose noise is to be chosen, under normal noise
 _SETTINGS = ("gamma", "noise", "extra_noise")
@@ -79,7 +83,8 @@ FROM_PYSR = {
     "complexity_of_operators": _COSTS,
     "complexity_of_constants": _COSTS,
     "complexity_of_variables": _COSTS,
-    "nested_constraints": "Use search=pmsr.Search(nested_functions=False), which is the default.",
+    "nested_constraints": 'Use forbid={"exp": ["exp", "sin"]}: no exp and no sin inside exp.',
+    "constraints": "Use max_complexity= for whole laws, and max_uses= and forbid= for operators.",
     "model_selection": "The best has the highest score; choose another with select(3).",
     "elementwise_loss": "Use noise=: errors are weighed by the distribution of the noise.",
     "loss": "Use noise=: errors are weighed by the distribution of the noise.",
@@ -140,6 +145,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         target's stands under the name of its series, or ``"y"``. ``"1"`` is a pure number, ``"?"``
         one that is not known. ``"auto"`` takes them from the names: ``T [K]``, ``k (1/s)``. A law
         that does not survive a change of a base unit is then not bred, and parameters have units.
+    forbid
+        Operators that may not stand inside another, at any depth, by its name:
+        ``{"exp": ["exp", "sin"]}``.
+    max_uses
+        How often operators may stand in a law, by name: ``{"sin": 1}``.
+    require, exclude
+        Names of columns that every law must, or must not, depend on.
     guesses
         Equations to start from, as text with the names of the columns: ``["c0*sqrt(H)"]``.
     settings
@@ -219,6 +231,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
         units: Mapping[str, str] | str | None = None,
+        forbid: Mapping[str, Sequence[str]] | None = None,
+        max_uses: Mapping[str, int] | None = None,
+        require: Sequence[str] = (),
+        exclude: Sequence[str] = (),
         guesses: Sequence[str] = (),
         settings: Settings | None = None,
         search: Search | None = None,
@@ -243,6 +259,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.law_prior = law_prior
         self.interval = interval
         self.units = units
+        self.forbid = forbid
+        self.max_uses = max_uses
+        self.require = require
+        self.exclude = exclude
         self.guesses = guesses
         self.settings = settings
         self.search = search
@@ -308,7 +328,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         search, settings = self._search(data), self._settings()
         is_open = settings.noise == AUTO_NOISE
         normal = replace(settings, noise=GAUSSIAN.name) if is_open else settings
-        problem = Problem.of(data, normal, search.max_parameters)
+        # Equal rows as one: the search depends on the observations, not on how they are written.
+        merged = data.merge_equal()
+        problem = Problem.of(merged, normal, search.max_parameters)
         if isinstance(self.guesses, str):
             raise ValueError(f"guesses must be a list of equations, got {self.guesses!r}.")
         seeds = [
@@ -322,7 +344,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         random_seed = self._random_seed() if after is None else self._fitted().random_seed
         if is_open:
             settings, search, laws = self._choose_noise(problem, search, normal, random_seed)
-            problem, seeds = Problem.of(data, settings, search.max_parameters), [*seeds, *laws]
+            problem, seeds = Problem.of(merged, settings, search.max_parameters), [*seeds, *laws]
         found = run_evolution(
             problem,
             search=search,
@@ -338,7 +360,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self._found = found if self.warm_start else None
         self.result_ = from_evolution(
             found,
-            problem,
+            problem if merged is data else Problem.of(data, settings, search.max_parameters),
             search=search if after is None else further(search, after),
             settings=settings,
             random_seed=random_seed,
@@ -727,7 +749,9 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
         "settings": None if settings is None else asdict(settings),
         "search": None if search is None else record_search(search),
         "law_prior": record_prior(parameters["law_prior"]),
-        "interval": list(map(str, parameters["interval"])),
+        **{name: list(map(str, parameters[name])) for name in ("interval", "require", "exclude")},
+        "forbid": {name: list(one) for name, one in (parameters["forbid"] or {}).items()},
+        "max_uses": {name: int(most) for name, most in (parameters["max_uses"] or {}).items()},
         "units": _record_units(parameters["units"]),
     }
     return {
@@ -754,7 +778,7 @@ def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
         parameters["search"] = read_search(parameters["search"])
     if parameters:
         parameters["law_prior"] = read_prior(parameters["law_prior"])
-    for name in ("operators", "guesses", "callbacks", "interval"):
+    for name in ("operators", "guesses", "callbacks", "interval", "require", "exclude"):
         if name in parameters:
             parameters[name] = tuple(map(as_text, as_list(parameters[name])))
     if parameters.get("random_state") is not None:

@@ -1,8 +1,8 @@
 """Frozen options of the evidence, checked once when they are made."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Literal, TypeAlias, TypeGuard
 
@@ -196,13 +196,17 @@ class Settings:
             )
         return max(n_training, math.sqrt(n_points)) / n_points
 
-    def sigma_bounds(self, y: NDArray[np.float64]) -> tuple[float, float]:
+    def sigma_bounds(
+        self, y: NDArray[np.float64], counts: NDArray[np.float64] | None = None
+    ) -> tuple[float, float]:
         r"""Return the least and the largest noise level :math:`\sigma`, in units of ``y``.
 
         Parameters
         ----------
         y
             Target values, shape (N,), not all equal.
+        counts
+            How often each was observed; None for once.
 
         Returns
         -------
@@ -223,7 +227,7 @@ class Settings:
         """
         magnitude = float(np.max(np.abs(y)))
         # Squares of 1e-200 or 1e200 leave the range of floating-point numbers.
-        std = magnitude * float(np.std(y / magnitude))
+        std = magnitude * _deviation(y / magnitude, counts)
         lower = max(self.sigma_min * std, 1e-12 * magnitude)
         upper = self.sigma_max * std
         if lower >= upper:
@@ -268,6 +272,50 @@ def _is_number(value: object) -> TypeGuard[Real]:
     except OverflowError:
         return False
     return True
+
+
+def _check_names(option: str, value: object, what: str) -> tuple[str, ...]:
+    """Return names as a tuple; one of them alone is no list."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        example = value if isinstance(value, str) else "H"
+        raise ValueError(
+            f"{option} must be a list of names of {what}, got {_shortened(value)}. "
+            f"Use [{example!r}]."
+        )
+    names = tuple(value)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{option} must hold names of {what}, got {_shortened(names)}.")
+    return names
+
+
+def _check_forbidden(value: object) -> dict[str, tuple[str, ...]]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise ValueError(
+            "forbid must map the name of an operator to what may not stand inside it, such as "
+            f'{{"exp": ["exp", "sin"]}}, got {_shortened(value)}.'
+        )
+    return {
+        name: _check_names(f"forbid[{name!r}]", listed, "operators")
+        for name, listed in value.items()
+    }
+
+
+def _check_uses(value: object) -> dict[str, int]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise ValueError(
+            "max_uses must map the name of an operator to how often it may stand in a law, such "
+            f'as {{"sin": 1}}, got {_shortened(value)}.'
+        )
+    for name, most in value.items():
+        if isinstance(most, bool) or not isinstance(most, Integral) or most < 0:
+            raise ValueError(
+                f"max_uses[{name!r}] must be an integer of at least 0, got {_shortened(most)}."
+            )
+    return {name: int(most) for name, most in value.items()}
 
 
 def _check_gamma(gamma: object) -> float | str:
@@ -354,6 +402,10 @@ ADDED_TO_SEARCH: dict[str, object] = {
     "evidence": "smc",
     "n_islands": 1,
     "n_enumerated": 0,
+    "forbid": {},
+    "max_uses": {},
+    "require": [],
+    "exclude": [],
 }
 """The same for options of a search, as JSON has them."""
 
@@ -361,6 +413,14 @@ LAW_PRIORS = ("description", "uniform")
 
 FINALIST = Settings(n_draws=16_000, n_particles=1000, n_replicates=4)
 """Settings for the few equations that are ranked and shown: more draws, four repetitions."""
+
+
+def _deviation(y: NDArray[np.float64], counts: NDArray[np.float64] | None) -> float:
+    if counts is None:
+        return float(np.std(y))
+    mean = np.average(y, weights=counts)
+    return float(np.sqrt(np.average((y - mean) ** 2, weights=counts)))
+
 
 QUICK = Settings(n_draws=1000, n_multistarts=2, thorough=False)
 """Settings for the many equations that a search sees and forgets."""
@@ -429,6 +489,14 @@ class Search:
     units
         Units of all columns and of the target by name, such as ``{"H": "mm", "D": "mm"}``: a law
         that does not survive a change of a base unit is then not bred. None if they are not known.
+    forbid
+        Operators that may not stand inside another, at any depth, by its name:
+        ``{"exp": ["exp", "sin"]}``. ``"pow"`` is every power, also by a whole number.
+    max_uses
+        How often operators may stand in a law, by name: ``{"sin": 1}``. Counted is what is
+        written: ``sin(x)*(1 + sin(x))`` has two.
+    require, exclude
+        Names of columns that every law must, or must not, depend on.
 
     Examples
     --------
@@ -461,6 +529,10 @@ class Search:
     law_prior: Literal["description", "uniform"] | Callable[..., float] = "description"
     interval: tuple[str, ...] = ()
     units: Mapping[str, str] | None = None
+    forbid: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    max_uses: Mapping[str, int] = field(default_factory=dict)
+    require: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # Users may hand over anything: the types above are a promise, not a fact.
@@ -496,6 +568,10 @@ class Search:
                     f'units must map names to units, such as {{"t": "s"}}, got {_shortened(units)}.'
                 )
             object.__setattr__(self, "units", dict(units))
+        object.__setattr__(self, "forbid", _check_forbidden(self.forbid))
+        object.__setattr__(self, "max_uses", _check_uses(self.max_uses))
+        for name in ("require", "exclude"):
+            object.__setattr__(self, name, _check_names(name, getattr(self, name), "columns"))
         _check_choice("fitness", self.fitness, ("evidence", "rmse"))
         _check_choice("evidence", self.evidence, ("screened", "smc"))
         size: object = self.population_size

@@ -375,7 +375,9 @@ def test_weights_and_errors_that_say_nothing_are_none():
         ({"y_err": ["a", "b", "c"]}, "y_err: values must be numbers"),
         ({"y_err": [1e-200, 1.0, 1.0]}, "y_err must have a magnitude between"),
         ({"sample_weight": [1, -1, 5]}, "sample_weight must not be negative, got -1 in row 1"),
-        ({"sample_weight": [0, 0, 0]}, r"sum to the number of observations, 2 or more, got 0\. W"),
+        ({"sample_weight": [0, 0, 0]}, r"sample_weight is zero in all rows: nothing was seen\."),
+        ({"sample_weight": [0, 1, 0]}, r"number of observations, from 2 to .*, got 1\. Weights"),
+        ({"sample_weight": [1, 0.5, 1]}, "must be whole numbers, got 0.5 in row 1"),
         ({"sample_weight": [0.3, 0.3, 0.4]}, "precisions 1/s.*belong in y_err"),
         ({"sample_weight": [1, np.nan, 1]}, r"sample_weight: missing value \(NaN\) in row 1"),
         ({"sample_weight": [1, np.inf, 1]}, "sample_weight: infinite value in row 1"),
@@ -408,3 +410,21 @@ def test_errors_of_an_equation_go_with_its_variables():
     data = make_data_for(["a"], table, X, y_err=0.5, X_err=[[1, 2]] * 3)
     assert data.names == ("a",) and data.X_err.tolist() == [[2]] * 3
     assert make_data_for(["a"], X, Y, y_err=0.5).y_err.tolist() == [0.5] * 3
+
+
+def test_equal_rows_are_one_with_a_count_whatever_their_order():
+    X = np.array([[3.0, 1.0], [1.0, 2.0], [3.0, 1.0], [3.0, 1.0], [1.0, 2.0]])
+    y, errors = np.array([1.0, 2.0, 1.0, 1.0, 2.0]), np.array([0.1, 0.2, 0.1, 0.3, 0.2])
+    first = make_data(X, y, y_err=errors).merge_equal()
+    assert first.X.tolist() == [[1.0, 2.0], [3.0, 1.0], [3.0, 1.0]]
+    assert first.y_err.tolist() == [0.2, 0.1, 0.3] and first.counts.tolist() == [2, 2, 1]
+    rows = np.array([3, 0, 1])
+    again = make_data(X[rows], y[rows], y_err=errors[rows], sample_weight=[1, 2, 2]).merge_equal()
+    for name in ("X", "y", "y_err", "counts"):
+        assert np.array_equal(getattr(again, name), getattr(first, name))
+
+
+def test_rows_of_different_experiments_are_not_equal_and_data_without_equal_rows_stay():
+    data = make_data([1, 1, 2, 2], [1.0, 1.0, 2.0, 2.0], groups=["b", "a", "a", "b"])
+    assert data.merge_equal() is data
+    assert make_data(X, Y).merge_equal().counts is None

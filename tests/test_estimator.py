@@ -671,6 +671,23 @@ def test_known_errors_and_counts_enter_a_fit_and_are_saved_with_it(tmp_path):
     np.testing.assert_array_equal(again.predict(x[:, None]), fitted.predict(x[:, None]))
 
 
+@quiet
+def test_a_count_is_the_same_as_the_row_so_often_in_any_order():
+    rng = np.random.default_rng(3)
+    X, counts = rng.uniform(0.5, 3.0, (12, 2)), rng.integers(0, 4, 12)
+    y = X[:, 0] * 2.0 + 0.3 * rng.standard_normal(12)
+    order = rng.permutation(12)
+    weighted = make().fit(X[order], y[order], sample_weight=counts[order])
+    repeated = make().fit(X.repeat(counts, axis=0), y.repeat(counts))
+    first, second = weighted.equations_, repeated.equations_
+    assert first["equation"].to_list() == second["equation"].to_list()
+    np.testing.assert_allclose(first["log_q"], second["log_q"], rtol=1e-12)
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-9)
+    score = weighted.score(X, y, sample_weight=counts)
+    assert score == pytest.approx(repeated.score(X.repeat(counts, axis=0), y.repeat(counts)))
+    assert score != pytest.approx(weighted.score(X, y), abs=1e-6)
+
+
 # Two planted outliers are more than Student's noise would make of 24 rows.
 @pytest.mark.filterwarnings("ignore:The residuals do not look normal")
 def test_the_noise_may_be_chosen_by_the_data():

@@ -118,6 +118,13 @@ def test_gamma_always_lies_in_the_unit_interval(n_points, n_parameters):
         assert 0 < Settings(gamma="ohagan").resolve_gamma(n_points, n_parameters) < 1
 
 
+def test_sigma_bounds_are_those_of_the_rows_as_often_as_they_were_observed():
+    y, counts = np.array([1.0, 2.0, 5.0]), np.array([3.0, 1.0, 2.0])
+    repeated = np.repeat(y, counts.astype(int))
+    expected = Settings().sigma_bounds(repeated)
+    assert Settings().sigma_bounds(y, counts) == pytest.approx(expected, rel=1e-12)
+
+
 def test_sigma_bounds_are_multiples_of_the_standard_deviation():
     y = np.array([0.0, 1.0, 2.0, 5.0])
     lower, upper = Settings(sigma_min=1e-3, sigma_max=4.0).sigma_bounds(y)

@@ -103,12 +103,15 @@ class Problem:
             )
         noise = find_noise(settings.noise, data, extra_noise=settings.extra_noise)
         n_training = noise.n_training(n_parameters or 0, settings.sigma_power)
+        bounds = (1.0, 1.0)
+        if noise.has_sigma:
+            bounds = settings.sigma_bounds(noise.transform(data.y), data.counts)
         return cls(
             data,
             noise,
             settings.resolve_gamma(total_count(data), n_parameters or 0, n_training),
             settings.parameter_prior,
-            settings.sigma_bounds(noise.transform(data.y)) if noise.has_sigma else (1.0, 1.0),
+            bounds,
             settings.sigma_power if noise.has_sigma else 0,
         )
 

@@ -16,6 +16,7 @@ from pmsr.search.folding import Rules
 from pmsr.search.genome import Primitives
 from pmsr.search.halving import Stages
 from pmsr.search.memory import Floats
+from pmsr.search.restrictions import Restrictions
 from pmsr.settings import Search, Settings
 
 
@@ -31,6 +32,8 @@ class Bench:
         Of the run.
     tuning
         Weights of residuals with which laws are screened, where they depend on a fit.
+    left_out
+        Names of columns that laws must not depend on at this stage.
     """
 
     problem: Problem
@@ -38,6 +41,7 @@ class Bench:
     settings: Settings
     seed: int
     tuning: Tuning | None = None
+    left_out: tuple[str, ...] = ()
 
     @cached_property
     def screening(self) -> Problem:
@@ -59,15 +63,26 @@ class Bench:
         """What graphs are made of."""
         search = self.search
         return Primitives(
-            search.operators, self.names, search.max_complexity, shared=search.share_parameters
+            search.operators,
+            self.names,
+            search.max_complexity,
+            shared=search.share_parameters,
+            excluded=() if self.restrictions is None else self.restrictions.exclude,
         )
+
+    @cached_property
+    def restrictions(self) -> Restrictions | None:
+        """What the user rules out, and what the search has left out."""
+        return Restrictions.of(self.search, self.names, self.left_out)
 
     @cached_property
     def rules(self) -> Rules:
         """What is refused before it is screened."""
         rules = Rules.of(self.search)
         most = MAX_PARAMETERS if rules.max_parameters is None else rules.max_parameters
-        return replace(rules, max_parameters=min(most, MAX_PARAMETERS))
+        return replace(
+            rules, max_parameters=min(most, MAX_PARAMETERS), restrictions=self.restrictions
+        )
 
     @cached_property
     def stages(self) -> Stages:

@@ -446,12 +446,16 @@ def fingerprint(bench: Bench) -> str:
     options = asdict(bench.search)
     for name in (*BUDGETS, "n_finalists"):
         del options[name]
+    for name in ("forbid", "max_uses", "require", "exclude"):
+        if not options[name]:
+            del options[name]  # as in checkpoints that are older than these options
     digest = blake2b(digest_size=16)
     digest.update(data.X.tobytes())
     digest.update(data.y.tobytes())
-    for known in (data.y_err, data.counts):
+    for name in ("y_err", "counts", "X_err"):
+        known = getattr(data, name)
         if known is not None:
-            digest.update(known.tobytes())
+            digest.update(name.encode() + known.tobytes())
     chosen = [data.names, options, asdict(bench.settings), bench.seed]
     digest.update(json.dumps(chosen, default=_name_of).encode())
     return digest.hexdigest()

@@ -18,6 +18,7 @@ from pmsr.equation.operators import (
 from pmsr.equation.program import Program
 from pmsr.search.engines import engine_of
 from pmsr.search.genome import Genome
+from pmsr.search.restrictions import Restrictions
 from pmsr.settings import Search
 
 
@@ -30,7 +31,12 @@ class Reading:
     refusal: str | None = None
 
 
-def read_graph(genome: Genome, variables: Sequence[str], search: Search) -> Reading:
+def read_graph(
+    genome: Genome,
+    variables: Sequence[str],
+    search: Search,
+    restrictions: Restrictions | None = None,
+) -> Reading:
     """Read a graph as an equation and check it against the constraints of a search.
 
     Returns
@@ -45,6 +51,8 @@ def read_graph(genome: Genome, variables: Sequence[str], search: Search) -> Read
     except (ValueError, TypeError) as error:  # SymPy's way to say that a number is not real
         return Reading(f"! {error}", refusal="not a real, finite expression")
     refusal = "too complex" if len(key) > MAX_LENGTH else _refusal(equation, search)
+    if refusal is None and restrictions is not None:
+        refusal = restrictions.describe(equation.program)
     return Reading(key, equation.program if refusal is None else None, refusal)
 
 

@@ -12,7 +12,7 @@ as those of x + x + x and of x**3*x**4, are left out.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
@@ -28,6 +28,7 @@ from pmsr.equation.operators import (
     operator_code,
 )
 from pmsr.search.folding import ACCEPTED, Folded, Rules, fold
+from pmsr.search.restrictions import KEPT, Restrictions
 
 _COMMUTATIVE = (operator_code("+"), operator_code("*"))
 _CHUNK = 1 << 15  # graphs that are folded together
@@ -92,6 +93,10 @@ def enumerate_laws(
     [(1, 4), (3, 8)]
     """
     rules = rules or Rules(operators=tuple(operators))
+    whole = rules.restrictions
+    if whole is not None:
+        # A law that depends on a column has parts that do not.
+        rules = replace(rules, restrictions=whole.for_parts())
     codes = [operator_code(name) for name in operators]
     leaves = _numbers_for(operators, numbers)
     seen = np.zeros(1 << int(4 * max_laws + 64).bit_length(), np.uint64)
@@ -115,7 +120,13 @@ def enumerate_laws(
         if found:
             levels[size] = _joined(found)
             if len(levels[size]):
-                yield Level(size, levels[size], n_folded)
+                yield Level(size, _keeping(levels[size], whole), n_folded)
+
+
+def _keeping(laws: Folded, restrictions: Restrictions | None) -> Folded:
+    if restrictions is None:
+        return laws
+    return laws.take(restrictions.find_broken(laws.nodes, laws.n_nodes)[:, 0] == KEPT)
 
 
 def _rules_for(size: int, rules: Rules) -> Rules:

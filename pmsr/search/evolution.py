@@ -20,13 +20,14 @@ from pmsr.limits import OutOfTime, time_left, time_limit
 from pmsr.search.archive import Archive, Candidate
 from pmsr.search.bench import Bench
 from pmsr.search.checkpoint import BUDGETS, State, fingerprint, load_state, save_state
-from pmsr.search.finalists import gather, order_finalists, reserve, spell, weigh_finalists
+from pmsr.search.finalists import breaks, gather, order_finalists, reserve, spell, weigh_finalists
 from pmsr.search.funnel import Funnel, Unit, enumerate_into
 from pmsr.search.genome import constant_equation
 from pmsr.search.islands import PERIOD, Island, exchange
 from pmsr.search.memory import Records, sum_scores
 from pmsr.search.pilot import make_bench
 from pmsr.search.progress import show_progress
+from pmsr.search.restrictions import Restrictions, check_restrictions
 from pmsr.search.sampler import Sampler
 from pmsr.search.warm_up import warm_up
 from pmsr.search.workers import Workers
@@ -192,8 +193,11 @@ def run_evolution(
         search = further(search, after)
     problem = as_problem(data, settings, search.max_parameters)
     units_of(search, problem.data)  # or an error
+    names = problem.data.names
     problem = replace(problem, data=leave_out_constant(problem.data))
+    check_restrictions(search, names, problem.data.names)
     seeds = [guess_without_constant(seed, problem.data) for seed in seeds]
+    check_guesses(seeds, search)
     seed = int(np.random.default_rng(random_seed).integers(2**63))
     bench = make_bench(problem, search, settings, seed)
     _ = bench.primitives  # or an error that says which operators there are
@@ -245,6 +249,18 @@ def guess_without_constant(seed: Equation, data: Data) -> Equation:
         return seed
     kept = [name for name in seed.variables if name in data.names]
     return Equation(seed.text, kept, seed.parameters)
+
+
+def check_guesses(guesses: Sequence[Equation], search: Search) -> None:
+    """Refuse a guess that breaks one of the user's rules: the search would drop it."""
+    for guess in guesses:
+        rules = Restrictions.of(search, guess.variables)
+        broken = None if rules is None else rules.describe(guess.program)
+        for name in search.require:
+            if name not in guess.variables:
+                broken = f"does not depend on {name!r}, which require asks for"
+        if broken is not None:
+            raise ValueError(f"The guess {guess.text!r} {broken}. Change the guess, or that rule.")
 
 
 class _Run:
@@ -494,8 +510,15 @@ class _Run:
         laws = order_finalists(archive.leaders, archive.front, names, self.search.n_finalists)
         best = archive.best.score if archive.best else 0.0
         spelled = {law.key: spell(law, best, self.bench) for law in laws}
+        # Algebra may have spelled a law so that it breaks a rule that its graph had kept.
+        laws = [law for law in laws if breaks(spelled[law.key][0], self.bench) is None]
         places = group_laws([Trace(spelled[law.key][0].key) for law in laws])
         keys = {str(spelled[laws[k].key][0]): spelled[laws[k].key][1] for k in places}
+        if not keys and self.bench.restrictions is not None:
+            raise ValueError(
+                "No law that keeps to forbid, max_uses, require and exclude could be weighed. "
+                "Loosen them, allow more operators, or give the search more time."
+            )
         # A constant can always be weighed.
         keys = keys or {str(constant_equation(names)): True}
         pairs: list[tuple[Equation, Evidence]] = []

@@ -83,7 +83,14 @@ def spell(law: Candidate, best: float, bench: Bench) -> tuple[Equation, bool]:
     if not bench.is_screened:
         return equation, True
     is_near = law.score >= best - NEAR
-    return best_spelling(equation) if is_near else equation, is_near
+    spelled = best_spelling(equation) if is_near else equation
+    return spelled if breaks(spelled, bench) is None else equation, is_near
+
+
+def breaks(equation: Equation, bench: Bench) -> str | None:
+    """Say which of the user's rules an equation breaks, if any, as it is spelled."""
+    rules = bench.restrictions
+    return None if rules is None else rules.describe(equation.program)
 
 
 @lru_cache(maxsize=1024)

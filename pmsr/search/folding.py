@@ -42,6 +42,7 @@ from pmsr.search.normal_form import (
     new_pool,
     read_rows,
 )
+from pmsr.search.restrictions import KEPT, Restrictions
 from pmsr.search.spelling import Draft, new_draft, spell
 from pmsr.settings import Search
 
@@ -55,6 +56,7 @@ REFUSALS = (
     "nested functions",
     "foreign function",
     "shared parameter",
+    "broken rule",
 )
 (
     ACCEPTED,
@@ -65,6 +67,7 @@ REFUSALS = (
     NESTED_FUNCTIONS,
     FOREIGN_FUNCTION,
     SHARED_PARAMETER,
+    BROKEN_RULE,
 ) = range(len(REFUSALS))
 
 KEEP, SPLIT, REFUSE = range(3)
@@ -101,6 +104,8 @@ class Rules:
         Names of the allowed operators; None for all.
     max_complexity, max_parameters, variable_exponents, nested_functions
         As in `Search`; the complexity is the number of rows.
+    restrictions
+        What the user rules out, or None.
     """
 
     absorb: bool = True
@@ -110,6 +115,7 @@ class Rules:
     max_parameters: int | None = None
     variable_exponents: bool = False
     nested_functions: bool = False
+    restrictions: Restrictions | None = None
 
     @classmethod
     def of(cls, search: Search) -> "Rules":
@@ -281,6 +287,10 @@ def fold(
     if not _fold_batch(*arguments):
         _fold_batch.recompile()
         _fold_batch(*arguments)
+    if rules.restrictions is not None:
+        places = np.flatnonzero(folded.refusal == ACCEPTED)
+        broken = rules.restrictions.find_broken(folded.nodes[places], folded.n_nodes[places])
+        folded.refusal[places[broken[:, 0] != KEPT]] = BROKEN_RULE
     return folded
 
 

@@ -42,6 +42,8 @@ class Primitives:
         Probability that a random leaf is a parameter rather than a variable.
     shared
         Whether two rows that refer to one parameter mean the same parameter.
+    excluded
+        Names of the columns that no row may refer to.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Primitives:
     size: int = 64
     p_parameter: float = 0.4
     shared: bool = True
+    excluded: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in self.operators:
@@ -66,6 +69,13 @@ class Primitives:
             raise ValueError("At least one operator is needed, got none. Try ('+', '*').")
         if self.size < 3:
             raise ValueError(f"A graph needs at least 3 rows, got {self.size!r}.")
+
+    @cached_property
+    def columns(self) -> tuple[int, ...]:
+        """Places of the variables that rows may refer to."""
+        return tuple(
+            place for place, name in enumerate(self.variables) if name not in self.excluded
+        )
 
     @cached_property
     def codes(self) -> tuple[int, ...]:
@@ -416,7 +426,7 @@ def random_genome(primitives: Primitives, *, rng: np.random.Generator) -> Genome
 
     The share of leaves is itself random, so that the graphs differ in size.
     """
-    size, n_variables = primitives.size, len(primitives.variables)
+    size, columns = primitives.size, np.array(primitives.columns, dtype=np.int64)
     is_leaf = rng.random(size) < rng.uniform(0.1, 0.7)
     is_leaf[0], is_leaf[-1] = True, False
     codes = np.array(primitives.codes)
@@ -428,9 +438,10 @@ def random_genome(primitives: Primitives, *, rng: np.random.Generator) -> Genome
     alone = np.isin(rows[:, 0], codes[is_unary])
     rows[alone, 2] = rows[alone, 1]
     # Leaves.
-    is_parameter = is_leaf & ((rng.random(size) < primitives.p_parameter) | (n_variables == 0))
+    is_parameter = is_leaf & ((rng.random(size) < primitives.p_parameter) | (len(columns) == 0))
     rows[is_leaf, 0] = VARIABLE
-    rows[is_leaf, 1] = rng.integers(max(1, n_variables), size=int(is_leaf.sum()))
+    drawn = rng.integers(max(1, len(columns)), size=int(is_leaf.sum()))
+    rows[is_leaf, 1] = columns[drawn] if len(columns) else drawn
     rows[is_leaf, 2] = 0
     rows[is_parameter] = (PARAMETER, 0, 0)
     return Genome(rows, shared=primitives.shared)
@@ -573,7 +584,7 @@ def neighbours(genome: Genome, primitives: Primitives) -> list[Genome]:
     A leaf becomes another leaf; an operator another of its arity, one of its arguments, or a leaf;
     the arguments of an operator change places.
     """
-    leaves = [(PARAMETER, 0, 0)] + [(VARIABLE, k, 0) for k in range(len(primitives.variables))]
+    leaves = [(PARAMETER, 0, 0)] + [(VARIABLE, k, 0) for k in primitives.columns]
     found = []
     for index in genome.used:
         row = tuple(genome.rows[index].tolist())
@@ -608,7 +619,7 @@ def expansions(program: Program, primitives: Primitives) -> tuple[Rows, NDArray[
         Rows of the graphs, of shape (n, n_rows, 3), and their lengths; the literals are those of
         the program.
     """
-    leaves = [(PARAMETER, 0, 0)] + [(VARIABLE, k, 0) for k in range(len(primitives.variables))]
+    leaves = [(PARAMETER, 0, 0)] + [(VARIABLE, k, 0) for k in primitives.columns]
     nodes = program.nodes
     graphs = []
     for part in range(len(nodes)):
@@ -663,9 +674,10 @@ def _compact(genome: Genome) -> list[tuple[int, int, int]]:
 
 
 def _random_leaf(primitives: Primitives, rng: np.random.Generator) -> tuple[int, int, int]:
-    if not primitives.variables or rng.random() < primitives.p_parameter:
+    columns = primitives.columns
+    if not columns or rng.random() < primitives.p_parameter:
         return PARAMETER, 0, 0
-    return VARIABLE, int(rng.integers(len(primitives.variables))), 0
+    return VARIABLE, columns[int(rng.integers(len(columns)))], 0
 
 
 def _random_operator(

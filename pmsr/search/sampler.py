@@ -81,7 +81,7 @@ class Sampler:
             if key is None:
                 check_time()
                 clock = time.monotonic()
-                reading = read_graph(genome, bench.names, bench.search)
+                reading = read_graph(genome, bench.names, bench.search, bench.restrictions)
                 key = reading.key
                 self.seconds["algebra"] += time.monotonic() - clock
                 if key not in self.candidates:
