@@ -208,6 +208,22 @@ class Equation:
         other._set(self.canonical, self.variables, ())
         return other.with_known(self.known) if self.known else other
 
+    def with_variables(self, names: Sequence[str]) -> "Equation":
+        """Return the equation with these parameters, as far as it has them, as variables.
+
+        Examples
+        --------
+        >>> Equation("c0*sqrt(h/g)", ["h"], ["g"]).with_variables(["g"]).variables
+        ('h', 'g')
+        """
+        turned = [name for name in names if name in self.parameters]
+        if not turned:
+            return self
+        rest = [name for name in self.parameters if name not in turned]
+        other = Equation.from_real(self.expression, (*self.variables, *turned), rest)
+        other.__dict__["text"] = self.text
+        return other
+
     def with_known(self, names: Sequence[str]) -> "Equation":
         """Return the equation with these names as parameters of which something is known.
 

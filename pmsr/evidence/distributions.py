@@ -1,6 +1,7 @@
 """From PyMC's distributions, and values with errors, to priors of parameters."""
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.replace import clone_replace
 from pytensor.tensor.random.op import RandomVariable
 
-from pmsr.evidence.priors import Normal, Prior, Tabulated, read_normal
+from pmsr.data import Constant
+from pmsr.evidence.priors import Normal, Prior, Tabulated, Unsaved, read_normal
 from pmsr.threads import ONE_AT_A_TIME
 
 Floats = NDArray[np.float64]
 
+RESERVED = ("sigma", "y", "X", "y_observed", "y_err", "mu", "chain", "draw")
 N_LOOKED_AT = 500  # draws that say where the bulk of a distribution is
 _HOW = "Give a distribution such as pm.HalfNormal.dist(2), or (value, error)."
 
@@ -39,7 +42,7 @@ def read_prior(name: str, prior: Any) -> Prior:
     >>> read_prior("c1", pm.HalfNormal.dist(2.0)).words
     'HalfNormal(0, 2)'
     """
-    if isinstance(prior, Normal | Tabulated):
+    if isinstance(prior, Normal | Tabulated | Unsaved):
         return prior
     if isinstance(prior, tuple | list):
         return read_normal(name, prior)
@@ -105,6 +108,43 @@ def read_priors(priors: Mapping[str, Any] | None) -> dict[str, Prior]:
             "bounds. Change Settings(sigma_prior=, sigma_min=, sigma_max=), or give y_err."
         )
     return {name: read_prior(name, prior) for name, prior in priors.items()}
+
+
+def read_constants(constants: Mapping[str, Any] | None) -> dict[str, Constant]:
+    """Return known constants by name: exact ones, and those with an error or a distribution.
+
+    Parameters
+    ----------
+    constants
+        A number, a value with its standard error, or a PyMC distribution for each name.
+
+    Examples
+    --------
+    >>> read_constants({"g": 9.81, "k": (1.38e-23, 1e-25)})["g"]
+    Constant(value=9.81, prior=None)
+    """
+    if constants is None:
+        return {}
+    if not isinstance(constants, Mapping):
+        raise ValueError(
+            f"constants must be a dictionary of names and values, got {constants!r}. "
+            'Use constants={"g": 9.81, "k": (1.38e-23, 1e-25)}.'
+        )
+    found = {}
+    for name, value in constants.items():
+        if isinstance(value, Constant):
+            found[name] = value
+        elif isinstance(value, Real):
+            found[name] = Constant(value)  # type: ignore[arg-type]
+        else:
+            if name in RESERVED:
+                raise ValueError(
+                    f"An uncertain constant must not be called {name!r}: the model has a variable "
+                    "of that name. Rename it."
+                )
+            prior = read_prior(str(name), value)
+            found[name] = Constant(float(prior.from_z(np.zeros(1))[0]), prior)
+    return found
 
 
 def add_variable(name: str, prior: Prior, initval: float | None) -> Any:

@@ -138,6 +138,7 @@ def compute_evidence(
     *,
     y_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
@@ -153,6 +154,10 @@ def compute_evidence(
     y_err, sample_weight
         Known errors of the target, standard deviations in its units; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    constants
+        Known constants by name, which equations may use as they use columns: a number, a value
+        with its standard error, or a PyMC distribution. One that is not exact is a parameter with
+        that prior.
     priors
         Proper priors of parameters by name: a PyMC distribution of one number without a name, such
         as ``{"c1": pm.HalfNormal.dist(2)}``, or a value and its standard error. They enter
@@ -177,7 +182,14 @@ def compute_evidence(
     (array([47.09]), 13.8)
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, priors=priors, y_err=y_err, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        constants=constants,
+        priors=priors,
+        y_err=y_err,
+        sample_weight=sample_weight,
     )
     return weigh(equation.program, problem, settings, seed_for(equation.key, random_seed)).evidence
 
@@ -189,6 +201,7 @@ def fit_equation(
     *,
     y_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
@@ -197,7 +210,7 @@ def fit_equation(
 
     Parameters
     ----------
-    equation, X, y, y_err, sample_weight, priors, settings, random_seed
+    equation, X, y, y_err, sample_weight, constants, priors, settings, random_seed
         As in `compute_evidence`.
 
     Returns
@@ -213,7 +226,14 @@ def fit_equation(
     array([47.09])
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, priors=priors, y_err=y_err, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        constants=constants,
+        priors=priors,
+        y_err=y_err,
+        sample_weight=sample_weight,
     )
     if not equation.parameters:
         raise ValueError(f"{equation.text!r} has no parameters to fit.")
@@ -262,8 +282,11 @@ def weigh(
     With `keep`, for equations that are shown, fit and particles stay with the evidence.
     Of the settings, only the sizes of samples and the row of `trust` matter: what is integrated is
     the problem's. Where `linear_log_q` is below the floor, or hopeless, a search is content with
-    it; its standard error is then 1.
+    it; its standard error is then 1. Uncertain constants are weighed as parameters, after the
+    others.
     """
+    if problem.priors:
+        program, problem = problem.release(program)
     p = program.n_parameters
     gamma, bounds, nothing = problem.gamma, problem.sigma_bounds, np.full(p, np.nan)
     failed = Evidence(-np.inf, 0.0, np.nan, np.nan, gamma, bounds, p, 0, nothing, np.inf, 0.0)

@@ -46,6 +46,7 @@ def build_model(
     *,
     y_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     region: Region | SurfaceRegion | None = None,
@@ -68,6 +69,10 @@ def build_model(
     y_err, sample_weight
         Known errors of the target, standard deviations in its units; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    constants
+        Known constants by name, which equations may use as they use columns: a number, a value
+        with its standard error, or a PyMC distribution. One that is not exact is a parameter with
+        that prior.
     priors
         Proper priors of parameters by name, as in :func:`pmsr.compute_evidence`. With one for
         every parameter, ``pm.sample_prior_predictive`` draws from them.
@@ -91,7 +96,14 @@ def build_model(
     ['c0', 'sigma']
     """
     equation, problem, _ = read_problem(
-        equation, X, y, settings, priors=priors, y_err=y_err, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        constants=constants,
+        priors=priors,
+        y_err=y_err,
+        sample_weight=sample_weight,
     )
     return make_model(equation, problem, region)
 

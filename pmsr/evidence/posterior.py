@@ -55,6 +55,7 @@ def sample_posterior(
     *,
     y_err: Any = None,
     sample_weight: Any = None,
+    constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
@@ -74,6 +75,10 @@ def sample_posterior(
     y_err, sample_weight
         Known errors of the target, standard deviations in its units; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    constants
+        Known constants by name, which equations may use as they use columns: a number, a value
+        with its standard error, or a PyMC distribution. One that is not exact is a parameter with
+        that prior.
     priors
         Proper priors of parameters by name, as in :func:`pmsr.compute_evidence`.
     settings
@@ -132,7 +137,14 @@ def sample_posterior(
     47.1
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, priors=priors, y_err=y_err, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        constants=constants,
+        priors=priors,
+        y_err=y_err,
+        sample_weight=sample_weight,
     )
     if pointwise:
         size = _check_count("draws", draws, MIN_DRAWS) * _check_count("chains", chains, 1)
@@ -431,6 +443,7 @@ def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[st
         "target": data.target,
         "theta_map": json.dumps(sample.theta_map.tolist()),
         "held": json.dumps(sample.held),
+        "constants": json.dumps({name: one.value for name, one in data.constants.items()}),
         "gamma": sample.gamma,
         "noise": problem.noise.name,
         "sigma_bounds": list(problem.sigma_bounds),

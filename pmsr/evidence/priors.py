@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import isfinite, log, pi, sqrt
 from numbers import Real
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,6 +196,63 @@ class Tabulated:
             # A positive parameter that has become 0 by rounding has no place on the line.
             exists = np.isfinite(self.forward(theta)) & ~np.isnan(found)
         return np.where(exists, found, -np.inf)
+
+
+@dataclass(frozen=True)
+class Unsaved:
+    """A prior of which a saved result knows nothing but its words.
+
+    Examples
+    --------
+    >>> Unsaved("HalfNormal(0, 2)").words
+    'HalfNormal(0, 2)'
+    """
+
+    words: str
+
+    def _refuse(self) -> NoReturn:
+        raise ValueError(
+            f"The prior {self.words} is a PyMC distribution, which is not saved. Weigh the "
+            "equation again with it; a value and its error are saved."
+        )
+
+    def from_z(self, z: Floats) -> Floats:
+        """Refuse."""
+        self._refuse()
+
+    def to_z(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Refuse."""
+        self._refuse()
+
+    def log_density(self, theta: Floats) -> Floats:
+        """Refuse."""
+        self._refuse()
+
+
+def record_known(prior: Prior) -> list[float] | str:
+    """Return a prior as JSON knows it: a value and its error, or no more than words.
+
+    Examples
+    --------
+    >>> record_known(Normal(9.81, 0.02)), record_known(Unsaved("Gamma(1, 2)"))
+    ([9.81, 0.02], 'Gamma(1, 2)')
+    """
+    return [prior.value, prior.error] if isinstance(prior, Normal) else prior.words
+
+
+def read_known(name: str, record: object) -> Prior:
+    """Return a prior that `record_known` has recorded.
+
+    Examples
+    --------
+    >>> read_known("g", [9.81, 0.02])
+    Normal(value=9.81, error=0.02)
+    """
+    if isinstance(record, str):
+        return Unsaved(record)
+    if not isinstance(record, list):
+        raise ValueError(f"{record!r} is no prior of {name!r}")
+    return read_normal(name, record)
 
 
 Priors: TypeAlias = Mapping[str, Prior]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from pmsr.data import Data, make_data, make_data_for, suggest
 from pmsr.equation.expression import Equation
-from pmsr.equation.operators import VARIABLE, operator_code
+from pmsr.equation.operators import PARAMETER, VARIABLE, operator_code
 from pmsr.equation.program import Program, evaluate
-from pmsr.evidence.distributions import read_priors
+from pmsr.evidence.distributions import read_constants, read_priors
 from pmsr.evidence.noise import LOG_2_PI, Columns, Noise, find_noise
 from pmsr.evidence.priors import Given, Prior
 from pmsr.evidence.scale import ExtraScale, Scale
@@ -113,6 +113,7 @@ class Problem:
             settings.parameter_prior,
             bounds,
             settings.sigma_power if noise.has_sigma else 0,
+            priors=_priors_of(data),
         )
 
     @property
@@ -153,6 +154,33 @@ class Problem:
         if tuple(names) == self.data.names:
             return self
         return replace(self, data=self.data.select(names))
+
+    def release(self, program: Program) -> tuple[Program, "Problem"]:
+        """Return a program in which uncertain constants are parameters, as `suit` makes them.
+
+        They come after the others.
+        """
+        columns = {k: name for k, name in enumerate(self.data.names) if name in self.priors}
+        if not columns or len(self.given):
+            return program, self
+        nodes = program.nodes.tolist()
+        used = {a for code, a, _ in nodes if code == VARIABLE}
+        names = [name for name in self.priors if name in self.data.names]
+        freed = [name for name in names if self.data.names.index(name) in used]
+        place = {name: program.n_parameters + k for k, name in enumerate(freed)}
+        left = [k for k in range(len(self.data.names)) if k not in columns]
+        rows = [
+            (code, a, b)
+            if code != VARIABLE
+            else (PARAMETER, place[columns[a]], 0)
+            if a in columns
+            else (code, left.index(a), b)
+            for code, a, b in nodes
+        ]
+        program = Program.of(rows, program.literals.tolist(), program.n_parameters + len(freed))
+        problem = self.select([self.data.names[k] for k in left])
+        given = Given(tuple(place.values()), tuple(self.priors[name] for name in freed))
+        return program, replace(problem, given=given)
 
     def suit(self, equation: Equation) -> tuple[Equation, "Problem"]:
         """Return an equation and the problem as they belong together.
@@ -382,6 +410,12 @@ class Problem:
         return float(np.var(self.data.y) * len(self.data.y))
 
 
+def _priors_of(data: Data) -> dict[str, Prior]:
+    """Return the priors of uncertain constants."""
+    known = data.constants.items()
+    return {name: one.prior for name, one in known if one.prior is not None}
+
+
 def total_count(data: Data) -> float:
     """Return the number of observations: rows, or the sum of their counts."""
     return len(data.y) if data.counts is None else float(np.sum(data.counts))
@@ -427,6 +461,7 @@ def read_problem(
     settings: Settings | None = None,
     *,
     priors: Mapping[str, Any] | None = None,
+    constants: Mapping[str, Any] | None = None,
     **measured: Any,
 ) -> tuple[Equation, Problem, Settings]:
     """Check what a user hands over: an equation or its text, the data, and options or None.
@@ -440,7 +475,11 @@ def read_problem(
     Equation('c0*x0', variables=['x0'])
     """
     settings = check_settings(settings, Settings())
+    known = read_constants(constants)
+    measured["constants"] = known
     if isinstance(equation, Equation):
+        exact = [name for name, one in known.items() if one.prior is None]
+        equation = equation.with_variables(exact)
         data = make_data_for(equation.variables, X, y, **measured)
     else:
         data = make_data(X, y, **measured)
@@ -448,7 +487,23 @@ def read_problem(
     problem = Problem.of(data, settings, len(equation.parameters))
     own = read_priors(priors)
     check_priors(own, [equation])
-    return *replace(problem, priors=own).suit(equation), settings
+    check_twice(own, known)
+    return *replace(problem, priors={**problem.priors, **own}).suit(equation), settings
+
+
+def check_twice(priors: Mapping[str, Prior], constants: Mapping[str, Any]) -> None:
+    """Refuse a parameter that has a prior and is a known constant too.
+
+    Examples
+    --------
+    >>> check_twice({}, {"g": 9.81})
+    """
+    both = [name for name in priors if name in constants]
+    if both:
+        raise ValueError(
+            f"{both[0]!r} is a constant and has a prior. Leave one out: a constant with an error "
+            "or a distribution is a parameter with a prior."
+        )
 
 
 def check_priors(priors: Mapping[str, Prior], equations: Sequence[Equation]) -> None:

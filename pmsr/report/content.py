@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.data import Data
+from pmsr.data import Data, check_X
 from pmsr.equation.expression import Equation
 from pmsr.laws.prior import LawPrior, LawPriorOption
 from pmsr.limits import OutOfTime
@@ -171,7 +171,7 @@ def gather_content(
     table.index = pd.Index(names, name="name")
     weighed = result.best.evidence.failure is None
     data = result.data
-    used = data.names if len(data.names) == 1 else result.best.used
+    used = data.measured if len(data.measured) == 1 else result.best.used
     variable = used[0] if len(used) == 1 else None
     posterior = prediction = grid = grid_prediction = None
     if weighed:
@@ -240,11 +240,13 @@ def _suggest(result: Result) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
     try:
         places = result.suggest(N_SUGGESTED)
         families = leading_families(result.families)
-        points = places[list(data.names)].to_numpy(dtype=np.float64)
-        index = np.arange(1.0, len(points) + 1)
-        if len(data.names) == 1:
-            index = np.linspace(data.X.min(), data.X.max(), N_GRID)
-            points = index[:, None]
+        index = np.arange(1.0, len(places) + 1)
+        measured = places[list(data.measured)].to_numpy(dtype=np.float64)
+        if len(data.measured) == 1:
+            column = data.X[:, data.names.index(data.measured[0])]
+            index = np.linspace(column.min(), column.max(), N_GRID)
+            measured = index[:, None]
+        points = check_X(measured, data.names, constants=data.constants)
         mean = forecast(families, points, data.names).mean
     except (ValueError, OutOfTime):  # not sampled, or no time to
         return None, None

@@ -457,5 +457,8 @@ def fingerprint(bench: Bench) -> str:
         if known is not None:
             digest.update(name.encode() + known.tobytes())
     chosen = [data.names, options, asdict(bench.settings), bench.seed]
+    if data.constants:
+        known = data.constants.items()
+        chosen.append([(name, one.prior and one.prior.words) for name, one in known])
     digest.update(json.dumps(chosen, default=_name_of).encode())
     return digest.hexdigest()

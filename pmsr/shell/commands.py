@@ -367,7 +367,7 @@ def compare(arguments: argparse.Namespace) -> int:
 def predict(arguments: argparse.Namespace) -> int:
     """Predict with what a run has found."""
     result = read_result(arguments.run_folder)
-    names = list(result.data.names)
+    names = list(result.data.measured)
     table = choose_columns(read_table(arguments.data), names, str(arguments.data))
     with warnings.catch_warnings(record=True, category=ResultWarning) as caught:
         warnings.simplefilter("always", ResultWarning)

@@ -98,7 +98,8 @@ def _decay(seed, n=15):
 def _grid_decay(x, y, prior, sigma_max, errors=None, scaled=True):
     """Log q of c0*exp(-k*x), or of exp(-k*x), and moments of k, on a grid of k and sigma."""
     n = len(y)
-    k = np.linspace(1e-6, 12.0, 40_001)
+    # From end to end of the prior: a grid would miss an edge by half of its step.
+    k = np.linspace(prior.ppf(1e-15), prior.ppf(1.0 - 1e-12), 40_001)
     shape = np.exp(-k[:, None] * x)
     std = np.std(y)
     log_sigma = np.linspace(np.log(1e-6 * std), np.log(sigma_max * std), 1501)
