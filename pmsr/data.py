@@ -1,7 +1,6 @@
 """Measurements, checked once where they enter, and the paper's own datasets."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -130,8 +129,16 @@ class Data:
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the target."""
-        return float(np.std(self.y))
+        """Standard deviation of the target; of a group whose target is constant its size."""
+        deviation = float(np.std(self.y))
+        if deviation > 0.0 or not len(self.y):
+            return deviation
+        return float(np.max(np.abs(self.y))) or 1.0
+
+    @property
+    def has_constant_target(self) -> bool:
+        """Whether the target is the same in all rows, within rounding."""
+        return _is_constant(self.y)
 
     @property
     def measured(self) -> tuple[str, ...]:
@@ -705,6 +712,49 @@ def _read_groups(groups: Any, y: Any, n_rows: int) -> tuple[str, ...]:
     return tuple(str(label) for label in np.asarray(columns[0]).tolist())
 
 
+def read_labels(groups: Any, n_rows: int, known: Sequence[str]) -> tuple[str, ...]:
+    """Return the group of each new row, which must be one of those that are known.
+
+    Parameters
+    ----------
+    groups
+        A label for all rows, or one for each.
+    n_rows
+        How many.
+    known
+        Labels of the groups that an equation was fitted to.
+
+    Examples
+    --------
+    >>> read_labels("a", 2, ["a", "b"]), read_labels([2, 1], 2, ["1", "2"])
+    (('a', 'a'), ('2', '1'))
+    """
+    if groups is None:
+        raise ValueError(
+            "groups are missing: the equation has constants of its own for each of "
+            f"{', '.join(map(repr, known))}. Give the group of each row, groups=[...], or one for "
+            "all."
+        )
+    if np.ndim(groups) == 0 and not hasattr(groups, "columns"):
+        labels = (str(groups),) * n_rows
+    else:
+        columns, _ = _split_columns(groups, role="groups")
+        if len(columns) != 1 or len(columns[0]) != n_rows:
+            raise ValueError(
+                f"groups must have one label for each of the {n_rows} rows of X, or be one label "
+                f"for all, got {len(columns)} columns of {len(columns[0])}."
+            )
+        labels = tuple(str(label) for label in np.asarray(columns[0]).tolist())
+    for label in dict.fromkeys(labels):
+        if label not in known:
+            raise ValueError(
+                f"There is no group {label!r}: it has no constants, and nothing can be predicted "
+                "for it. Measure there, and fit it together with the others."
+                f"{suggest(label, known)}"
+            )
+    return labels
+
+
 def _check_length(column: Any, role: str, n_rows: int) -> None:
     if len(column) != n_rows:
         raise ValueError(
@@ -724,7 +774,10 @@ def _keep_seen(data: Data) -> Data:
             f"At least two rows are needed, got {len(data.y)}. "
             "One observation cannot tell equations apart."
         )
-    sizes = Counter(data.groups or ())
+    sizes: dict[str, float] = dict.fromkeys(data.groups or (), 0.0)
+    counts = np.ones(len(data.y)) if data.counts is None else data.counts
+    for label, count in zip(data.groups or (), counts, strict=data.groups is not None):
+        sizes[label] += float(count)
     for label, size in sizes.items():
         if size == 1:
             raise ValueError(

@@ -93,7 +93,7 @@ FROM_PYSR = {
     "procs": "Use n_jobs=.",
     "parallelism": "Use n_jobs=.",
     "dimensional_constraint_penalty": "Use units=: what contradicts them is impossible.",
-    "select_k_features": "result_.inclusion says which columns matter; select them before the fit.",
+    "select_k_features": "A search of many columns begins with those that matter by itself.",
     "output_directory": "Use checkpoint= for the search and save(folder) for the result.",
     "progress": "Use verbose=.",
     "verbosity": "Use verbose=.",

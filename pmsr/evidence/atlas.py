@@ -21,7 +21,7 @@ from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.multistart import FitError, Minimum, natural_scales
 from pmsr.evidence.priors import Given
 from pmsr.evidence.proposal import Chart, Draws, Evaluate, Target
-from pmsr.evidence.scale import ConditionalLaw, SigmaLaw
+from pmsr.evidence.scale import ConditionalLaw, Rest, SigmaLaw
 from pmsr.evidence.surface import Look, Surface
 from pmsr.evidence.volume import SurfaceRegion
 
@@ -199,12 +199,17 @@ class SurfaceTarget(Target):
     def log_b(self, sse: Floats, phi: float) -> Floats:
         r"""Log of :math:`\phi \mathrm{SSE} / 2`, between the bounds that matter."""
         low, high = self._sse_range
-        return np.log(0.5 * phi * np.clip(np.nan_to_num(sse, nan=high), low, high))
+        return np.log(0.5 * phi * (np.clip(np.nan_to_num(sse, nan=high), low, high) + self._rest))
 
     def log_b_range(self, phi: float) -> tuple[float, float]:
         """Bounds of `log_b`."""
-        low, high = self._sse_range
+        low, high = (square + self._rest for square in self._sse_range)
         return log(0.5 * phi * low), log(0.5 * phi * high)
+
+    @property
+    def _rest(self) -> float:
+        """Sum of squares of other groups with which sigma is shared."""
+        return 0.0 if self.problem.rest is None else self.problem.rest.square
 
     @cached_property
     def _sse_range(self) -> tuple[float, float]:
@@ -301,7 +306,9 @@ class Atlas:
         centres, whitens, shares, group = [], [], [], []
         low, high = target.size_bounds
         for minimum in (*target.fit.minima, *target.fit.images):
-            sigma = min(max(sqrt(minimum.sse / max(1, n - r)), low), high)
+            rest = target.problem.rest or Rest(0.0, 0.0, 0)
+            n_free = max(1, n + rest.n - r - rest.rank)
+            sigma = min(max(sqrt((minimum.sse + rest.square) / n_free), low), high)
             metric = _schur(minimum.jacobian, surface)
             w, slope = target.to_w(minimum.theta[None, surface.order[surface.n_affine :]])
             metric = metric * slope[0][:, None] * slope[0]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from pmsr.evidence.compromise import fit_between
 from pmsr.evidence.multistart import Fit, FitError, add_images, fit, fit_once
 from pmsr.evidence.problem import Problem, read_problem
 from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_sum_exp
+from pmsr.evidence.shared import Joint, integrate, linear_shared_log_q
 from pmsr.evidence.smc import (
     FractionalKernel,
     effective_sample_size,
@@ -36,6 +38,8 @@ DRAWS, CHAINS = 1000, 4  # of a posterior, unless somebody asks for others
 N_TUNED = 8  # fits whose weights follow from the residuals of the one before
 SAME_WEIGHTS = 0.01  # relative change of weights that no proposal notices
 N_SIGMA = 4001  # grid points of log sigma, where noise is not normal
+GROUP = 2**32 - 2  # place of the groups' seeds, each of which is named by its label
+MIN_SHARED = 1000  # draws of each group, of a repetition, where sigma is shared
 KEPT = 2**32 - 1  # place among a seed's children of that which resamples: no other comes so far
 
 
@@ -54,15 +58,17 @@ class Evidence:
     log_z_gamma, log_z
         :math:`\log Z(\gamma)` and :math:`\log Z(1)`; never comparable between equations.
     gamma
-        The fraction.
+        The fraction; where groups have sigmas of their own, each has its own, and this is that of
+        all rows together.
     sigma_bounds
-        Bounds of sigma.
+        Bounds of sigma; of groups with their own the least and the largest.
     n_parameters
         p, the number of parameters as written.
     rank
         How many of them the data determine.
     theta
-        The best minimum, in the order of the equation's parameters.
+        The best minimum, in the order of the equation's parameters; with groups one row for each,
+        in the order of their labels. ``rank`` is then the sum over all.
     rmse
         Root mean squared error there.
     prior_sensitivity
@@ -118,11 +124,15 @@ class Weighed:
     chains
         Draws from the posterior, resampled from the very particles that gave log q; none where
         these are too few.
+    parts
+        The same of each group, if there are several. Where sigma is shared, log q does not divide
+        among them: theirs is NaN.
     """
 
     evidence: Evidence
     fit: Fit | None = None
     chains: tuple[Chain, ...] = ()
+    parts: tuple["Weighed", ...] = ()
 
     def target(self, problem: Problem) -> Target:
         """Return the density over the region that log q came from."""
@@ -137,6 +147,7 @@ def compute_evidence(
     y: ArrayLike,
     *,
     y_err: ArrayLike | None = None,
+    groups: Any = None,
     sample_weight: ArrayLike | None = None,
     constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
@@ -154,6 +165,9 @@ def compute_evidence(
     y_err, sample_weight
         Known errors of the target, standard deviations in its units; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    groups
+        The experiment to which each row belongs: the same law with constants of its own for each.
+        Log q adds up, unless ``settings`` say that all have noise of one size (``shared_sigma``).
     constants
         Known constants by name, which equations may use as they use columns: a number, a value
         with its standard error, or a PyMC distribution. One that is not exact is a parameter with
@@ -189,6 +203,7 @@ def compute_evidence(
         constants=constants,
         priors=priors,
         y_err=y_err,
+        groups=groups,
         sample_weight=sample_weight,
     )
     return weigh(equation.program, problem, settings, seed_for(equation.key, random_seed)).evidence
@@ -237,12 +252,23 @@ def fit_equation(
     )
     if not equation.parameters:
         raise ValueError(f"{equation.text!r} has no parameters to fit.")
+    refuse_groups(problem, "A density over the parameters of one equation is fitted to")
     rng = np.random.Generator(np.random.PCG64(seed_for(equation.key, random_seed)))
     try:
         with one_blas_thread():
             return make_target(equation.program, problem, settings.n_multistarts, rng=rng)
     except FitError as error:
         raise ValueError(f"{equation.text!r} cannot be fitted: {error}.") from error
+
+
+def refuse_groups(problem: Problem, what: str) -> None:
+    """Refuse several groups where only one makes sense."""
+    if problem.parts:
+        raise ValueError(
+            f"{what} one group at a time, got {len(problem.parts)}: "
+            f"{', '.join(problem.labels[:5])}{' ...' if len(problem.labels) > 5 else ''}. Give the "
+            'rows of one; or use pmsr.result.comparison.weigh_equations(...).best.parts["label"].'
+        )
 
 
 def seed_for(key: str, random_seed: RandomSeed) -> np.random.SeedSequence:
@@ -290,10 +316,18 @@ def weigh(
     p = program.n_parameters
     gamma, bounds, nothing = problem.gamma, problem.sigma_bounds, np.full(p, np.nan)
     failed = Evidence(-np.inf, 0.0, np.nan, np.nan, gamma, bounds, p, 0, nothing, np.inf, 0.0)
+    if problem.parts and not (problem.shared_sigma and p == 0):
+        failed = replace(failed, theta=np.full((len(problem.parts), p), np.nan))
+        if not problem.shared_sigma:
+            return _weigh_groups(program, problem, settings, seed, failed, keep)
     with one_blas_thread(), np.errstate(all="ignore"):
         if p == 0:
-            return Weighed(_weigh_constant(program, problem, failed))
+            evidence = _weigh_constant(program, problem, failed)
+            nothing = np.empty((len(problem.parts), 0)) if problem.parts else evidence.theta
+            return Weighed(replace(evidence, theta=nothing))
         try:
+            if problem.parts:
+                return _weigh_shared(program, problem, settings, seed, failed, floor, keep)
             return _weigh_fitted(program, problem, settings, seed, failed, floor, keep)
         except (FitError, FloatingPointError) as error:
             return Weighed(replace(failed, failure=str(error)))
@@ -312,6 +346,8 @@ def fit_rmse(
         Only ``theta``, ``rmse`` and ``failure`` mean anything; ``log_q`` is NaN.
     """
     p, data = program.n_parameters, problem.data
+    if problem.parts:
+        return _fit_groups(program, problem, settings, seed)
     gamma, bounds = np.nan, problem.sigma_bounds
     failed = Evidence(
         np.nan, 0.0, np.nan, np.nan, gamma, bounds, p, 0, np.full(p, np.nan), np.inf, 0.0
@@ -342,7 +378,7 @@ def fit_rmse(
 def make_target(
     program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Target:
-    """Fit an equation and set up the density to integrate."""
+    """Fit an equation, to one group, and set up the density to integrate."""
     find = _find_fit(program, problem)
     found = find(program, problem, n_multistarts, rng=rng)
     for _ in range(N_TUNED if problem.noise.needs_tuning else 0):
@@ -505,6 +541,199 @@ def _weigh_fitted(
     child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, KEPT))
     chains = _keep_particles(used, trust, rng=np.random.Generator(np.random.PCG64(child)))
     return Weighed(evidence, target.fit.without_jacobians(), chains)
+
+
+def group_seeds(seed: np.random.SeedSequence, problem: Problem) -> list[np.random.SeedSequence]:
+    """Return a seed for each group, which depends on its label and not on its place."""
+    return [
+        np.random.SeedSequence(
+            seed.entropy, spawn_key=(*seed.spawn_key, GROUP, crc32(label.encode()))
+        )
+        for label in problem.labels
+    ]
+
+
+def _weigh_groups(
+    program: Program,
+    problem: Problem,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    failed: Evidence,
+    keep: bool,
+) -> Weighed:
+    """Weigh each group by itself: with sigmas of their own, they are independent."""
+    parts = []
+    for label, part, own in zip(
+        problem.labels, problem.parts, group_seeds(seed, problem), strict=True
+    ):
+        one = weigh(program, part, settings, own, keep=keep)
+        if one.evidence.failure is not None:
+            return Weighed(replace(failed, failure=f"group {label!r}: {one.evidence.failure}"))
+        parts.append(one)
+    all_of = [one.evidence for one in parts]
+    counts = np.array([part.n for part in problem.parts])
+    evidence = replace(
+        failed,
+        log_q=sum(one.log_q for one in all_of),
+        log_q_se=float(np.sqrt(sum(one.log_q_se**2 for one in all_of))),
+        log_z_gamma=sum(one.log_z_gamma for one in all_of),
+        log_z=sum(one.log_z for one in all_of),
+        rank=sum(one.rank for one in all_of),
+        theta=np.array([one.theta for one in all_of]),
+        rmse=_joint_rmse([one.rmse for one in all_of], counts),
+        prior_sensitivity=sum(one.prior_sensitivity for one in all_of),
+        pareto_k=max(one.pareto_k for one in all_of),
+        log_q_linear=sum(one.log_q_linear for one in all_of),
+    )
+    return Weighed(evidence, parts=tuple(parts) if keep else ())
+
+
+def _joint_rmse(rmses: Sequence[float], counts: Floats) -> float:
+    largest = max(rmses)
+    if not 0.0 < largest < np.inf:
+        return largest
+    return float(largest * np.sqrt(counts @ (np.array(rmses) / largest) ** 2 / counts.sum()))
+
+
+def _fit_groups(
+    program: Program, problem: Problem, settings: Settings, seed: np.random.SeedSequence
+) -> Evidence:
+    """Fit each group by itself."""
+    pairs = zip(problem.parts, group_seeds(seed, problem), strict=True)
+    found = [fit_rmse(program, part, settings, own) for part, own in pairs]
+    reasons = zip(problem.labels, (one.failure for one in found), strict=True)
+    counts = np.array([part.n for part in problem.parts])
+    return replace(
+        found[0],
+        sigma_bounds=problem.sigma_bounds,
+        theta=np.array([one.theta for one in found]),
+        rmse=_joint_rmse([one.rmse for one in found], counts),
+        failure=next((f"group {label!r}: {why}" for label, why in reasons if why), None),
+    )
+
+
+def _weigh_shared(
+    program: Program,
+    problem: Problem,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    failed: Evidence,
+    floor: float,
+    keep: bool,
+) -> Weighed:
+    """Weigh all groups together: they share sigma, see `pmsr.evidence.shared`."""
+    trust = trust_of(settings)
+    seeds = group_seeds(seed, problem)
+    streams = [
+        [np.random.Generator(np.random.PCG64(s)) for s in own.spawn(2 * settings.n_replicates)]
+        for own in seeds
+    ]
+
+    def fit_all(k: int) -> list[Target]:
+        targets = []
+        for label, part, rngs in zip(problem.labels, problem.parts, streams, strict=True):
+            try:
+                target = make_target(program, part, settings.n_multistarts, rng=rngs[2 * k])
+            except (FitError, FloatingPointError, np.linalg.LinAlgError) as error:
+                is_singular = isinstance(error, np.linalg.LinAlgError)
+                reason = "singular covariance" if is_singular else str(error)
+                raise FitError(f"group {label!r}: {reason}") from None
+            targets.append(target)
+        return targets
+
+    targets = fit_all(0)
+    fitted = _with_fits(failed, targets, problem)
+    if trust.takes_linear and trust.is_hopeless(fitted.log_q_linear, problem.constant_log_q, floor):
+        return Weighed(replace(fitted, log_q=fitted.log_q_linear, log_q_se=UNKNOWN_SE))
+    fits = [targets]
+    if len(program.affine) < program.n_parameters:
+        for k in range(1, settings.n_replicates):
+            with suppress(FitError):
+                fits.append(fit_all(k))
+        # For each group the best that any repetition has found: minima are the group's own.
+        best = [min((one[g] for one in fits), key=_least_error) for g in range(len(targets))]
+        fitted = _with_fits(failed, best, problem)
+        targets = best
+    # Each draw knows log L at all sizes of noise: repetitions share what is drawn.
+    n_draws = max(MIN_SHARED, settings.n_draws // settings.n_replicates)
+    runs = [
+        integrate(targets, n_draws, rngs=[rngs[2 * k + 1] for rngs in streams], trust=trust)
+        for k in range(settings.n_replicates)
+    ]
+    log_qs = np.array([run.log_q for run in runs])
+    variance = float(np.mean([run.log_q_variance for run in runs])) / len(runs)
+    if len(runs) > 1:
+        variance = max(variance, float(np.var(log_qs, ddof=1)) / len(runs))
+    log_q, log_q_se = float(np.mean(log_qs)), float(np.sqrt(variance))
+    is_covered = [trust.covers(run.ess, run.pareto_k, run.top_share) for run in runs]
+    if not all(is_covered):
+        if any(trust.is_wild(run.ess, run.pareto_k) for run in runs):
+            return Weighed(replace(fitted, failure="unreliable: too few draws reach the posterior"))
+        log_q_se = max(log_q_se, trust.uncovered_se)
+    if not trust.is_number(log_q_se):
+        reason = f"unreliable: log q = {log_q:.4g} with standard error {log_q_se:.2g}"
+        return Weighed(replace(fitted, failure=reason))
+    log_z_gamma = float(np.mean([run.ends[0].log_z for run in runs]))
+    evidence = replace(
+        fitted,
+        log_q=log_q,
+        log_q_se=log_q_se,
+        log_z_gamma=log_z_gamma,
+        log_z=log_z_gamma + log_q,
+        prior_sensitivity=float(np.mean([run.sensitivity() for run in runs])),
+        pareto_k=float(max(run.pareto_k for run in runs)),
+    )
+    if not keep:
+        return Weighed(evidence)
+    child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, KEPT))
+    chains = _keep_joint(runs, evidence, np.random.Generator(np.random.PCG64(child)))
+    parts = tuple(
+        Weighed(
+            replace(
+                _with_fit(replace(failed, theta=np.full(program.n_parameters, np.nan)), target),
+                log_q=np.nan,
+                log_z=np.nan,
+                log_z_gamma=np.nan,
+                log_q_linear=np.nan,
+            ),
+            target.fit.without_jacobians(),
+            tuple(chain[g] for chain in chains),
+        )
+        for g, target in enumerate(targets)
+    )
+    return Weighed(evidence, parts=parts)
+
+
+def _with_fits(evidence: Evidence, targets: Sequence[Target], problem: Problem) -> Evidence:
+    """Add what the best fits of all groups say."""
+    found = [_with_fit(evidence, one) for one in targets]
+    return replace(
+        evidence,
+        rank=sum(one.rank for one in found),
+        theta=np.array([one.theta for one in found]),
+        rmse=_joint_rmse([one.rmse for one in found], np.array([p.n for p in problem.parts])),
+        log_q_linear=linear_shared_log_q(targets),
+        prior_sensitivity=linear_shared_log_q([one.halved for one in targets])
+        - linear_shared_log_q(targets),
+    )
+
+
+def _keep_joint(
+    runs: Sequence[Joint], evidence: Evidence, rng: np.random.Generator
+) -> list[list[Chain]]:
+    """Resample chains from the joint posterior: for each chain, one of every group."""
+    n_parts = -(-CHAINS // len(runs))
+    pieces = [(run, slice(part, None, n_parts)) for part in range(n_parts) for run in runs]
+    stages = [
+        {"beta": phi, "log_marginal_likelihood": log_z, "accept_rate": np.nan}
+        for phi, log_z in ((evidence.gamma, evidence.log_z_gamma), (1.0, evidence.log_z))
+    ]
+    chains = []
+    for run, piece in pieces[:CHAINS]:
+        thetas, sigma = run.draw(DRAWS, piece, rng=rng)
+        low, high = run.ends[0].log_z, run.ends[1].log_z
+        chains.append([Chain(theta, sigma, stages, low, high) for theta in thetas])
+    return chains
 
 
 def _keep_particles(

@@ -21,6 +21,7 @@ from pmsr.evidence.evidence import (
     DRAWS,
     Chain,
     Weighed,
+    group_seeds,
     make_target,
     seed_for,
     weigh,
@@ -54,6 +55,7 @@ def sample_posterior(
     y: Any,
     *,
     y_err: Any = None,
+    groups: Any = None,
     sample_weight: Any = None,
     constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
@@ -75,6 +77,9 @@ def sample_posterior(
     y_err, sample_weight
         Known errors of the target, standard deviations in its units; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    groups
+        The experiment to which each row belongs. Parameters, and sigma unless it is shared, then
+        have a dimension ``group``, and there are no pointwise groups.
     constants
         Known constants by name, which equations may use as they use columns: a number, a value
         with its standard error, or a PyMC distribution. One that is not exact is a parameter with
@@ -144,8 +149,12 @@ def sample_posterior(
         constants=constants,
         priors=priors,
         y_err=y_err,
+        groups=groups,
         sample_weight=sample_weight,
     )
+    if problem.parts:
+        seed = seed_for(equation.key, random_seed)
+        return _sample_groups(equation, problem, settings, seed, draws, chains, sampler)
     if pointwise:
         size = _check_count("draws", draws, MIN_DRAWS) * _check_count("chains", chains, 1)
         _check_pointwise(size, len(problem.data.y))
@@ -156,6 +165,91 @@ def sample_posterior(
     for reason in sample.reasons:
         warnings.warn(reason, stacklevel=2)
     return to_arviz(equation, problem, sample, seed if pointwise else None)
+
+
+def _sample_groups(
+    equation: Equation,
+    problem: Problem,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    draws: int,
+    chains: int,
+    sampler: Sampler,
+) -> "InferenceData | xr.DataTree":
+    """Sample several groups: each by itself, or all together if they share sigma."""
+    if problem.shared_sigma and equation.parameters:
+        if (draws, chains, sampler) != (DRAWS, CHAINS, "kernel"):
+            raise ValueError(
+                f"Groups that share sigma have {CHAINS} chains of {DRAWS} draws, got {chains} of "
+                f"{draws} by {sampler!r}. Leave draws, chains and sampler out."
+            )
+        _check_parameters(equation)
+        whole = weigh(equation.program, problem, settings, seed, keep=True)
+        if whole.evidence.failure is not None:
+            raise ValueError(
+                f"The equation {equation.text!r} has no posterior on these data: "
+                f"{whole.evidence.failure}."
+            )
+        pairs = zip(problem.parts, whole.parts, strict=True)
+        found = [draw_posterior(equation, part, settings, seed, weighed=one) for part, one in pairs]
+    elif problem.shared_sigma:
+        one = draw_posterior(
+            equation, problem, settings, seed, draws=draws, chains=chains, sampler=sampler
+        )
+        found = [one] * len(problem.parts)
+    else:
+        found = [
+            draw_posterior(
+                equation, part, settings, own, draws=draws, chains=chains, sampler=sampler
+            )
+            for part, own in zip(problem.parts, group_seeds(seed, problem), strict=True)
+        ]
+    for label, one in zip(problem.labels, found, strict=True):
+        for reason in one.reasons:
+            warnings.warn(f"Group {label!r}: {reason}", stacklevel=3)
+    return join_groups(equation, problem, found)
+
+
+def join_groups(
+    equation: Equation, problem: Problem, draws: Sequence["Draws"]
+) -> "InferenceData | xr.DataTree":
+    """Arrange the draws of all groups as ArviZ data with a dimension ``group``.
+
+    A sigma that is shared has none.
+    """
+    tables = [
+        _to_datasets(equation, part, one) for part, one in zip(problem.parts, draws, strict=True)
+    ]
+    posteriors = [table["posterior"] for table in tables]
+    sigma = posteriors[0].get("sigma") if problem.shared_sigma else None
+    if sigma is not None:
+        posteriors = [one.drop_vars("sigma") for one in posteriors]
+    posterior = posteriors[0]
+    if posterior.data_vars:
+        posterior = xr.concat(posteriors, dim="group").transpose("chain", "draw", "group")
+    posterior = posterior.assign_coords(group=np.array(problem.labels, dtype=str))
+    if sigma is not None:
+        posterior["sigma"] = sigma
+    posterior.attrs = tables[0]["posterior"].attrs | {
+        "groups": json.dumps(problem.labels),
+        "theta_map": json.dumps([one.theta_map.tolist() for one in draws]),
+        "held": json.dumps([one.held for one in draws]),
+        "gamma": problem.gamma,
+        "sigma_bounds": list(problem.sigma_bounds),
+    }
+    labels = [
+        label
+        for label, part in zip(problem.labels, problem.parts, strict=True)
+        for _ in part.data.y
+    ]
+    observed, known = (
+        xr.concat([table[name] for table in tables], dim="observation").assign_coords(
+            observation=np.arange(len(problem.data.y))
+        )
+        for name in ("observed_data", "constant_data")
+    )
+    known = known.assign({"group_of_row": (("observation",), np.array(labels))})
+    return _to_arviz({"posterior": posterior, "observed_data": observed, "constant_data": known})
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,6 +516,10 @@ def to_arviz(
     groups = _to_datasets(equation, problem, sample)
     if seed is not None:
         groups |= _pointwise_groups(equation, problem, sample, _child(seed, 1))
+    return _to_arviz(groups)
+
+
+def _to_arviz(groups: dict[str, xr.Dataset]) -> "InferenceData | xr.DataTree":
     # A DataTree since ArviZ 1.0, InferenceData before.
     if int(version("arviz").split(".")[0]) >= 1:
         return xr.DataTree.from_dict(groups)

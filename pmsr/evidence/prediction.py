@@ -26,7 +26,7 @@ CHUNK = 2**18  # predictions at a time: 2 MB
 # Sums and differences of predictions beyond HUGE are out of range: they are divided by 2**ROOM.
 ROOM = 64
 HUGE = math.ldexp(1.0, 1023 - ROOM)
-_SUMMARY = ("mean", "std", "credible_low", "credible_high", "prediction_low", "prediction_high")
+SUMMARY = ("mean", "std", "credible_low", "credible_high", "prediction_low", "prediction_high")
 
 
 # X_new, X and y are Any as in `data`; a posterior is Any because its type depends on ArviZ.
@@ -117,7 +117,7 @@ def predict(
     points = check_X(X_new, equation.variables, constants=constants)
     component = Component(equation.program, theta, sigma, points)
     summary, undefined = predict_mixture([component], level, noise)
-    table = pd.DataFrame(summary.T, columns=list(_SUMMARY))
+    table = pd.DataFrame(summary.T, columns=list(SUMMARY))
     table.insert(2, "map", _finite(evaluate(equation.program, theta_map[None, :], points)[0]))
     if isinstance(X_new, pd.DataFrame | pd.Series):
         table.index = X_new.index
@@ -235,7 +235,7 @@ def summarise(
         scaled = summarise(np.ldexp(mu, -ROOM), np.ldexp(sigma, -ROOM), level, weights, noise)
         with np.errstate(over="ignore"):
             return np.asarray(np.ldexp(scaled, ROOM))
-    summary = np.full((2 if level is None else len(_SUMMARY), mu.shape[1]), np.nan)
+    summary = np.full((2 if level is None else len(SUMMARY), mu.shape[1]), np.nan)
     if whole.any():
         summary[:, whole] = _summarise_finite(mu[:, whole], sigma, level, weights, noise)
     for column in np.flatnonzero(~whole & (weighted_mean(finite, weights) >= 0.5)):

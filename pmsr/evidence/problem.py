@@ -15,7 +15,7 @@ from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.distributions import read_constants, read_priors
 from pmsr.evidence.noise import LOG_2_PI, Columns, Noise, find_noise
 from pmsr.evidence.priors import Given, Prior
-from pmsr.evidence.scale import ExtraScale, Scale
+from pmsr.evidence.scale import ExtraScale, FreeScale, Rest, Scale, SharedScale
 from pmsr.settings import Settings, check_settings
 
 Floats = NDArray[np.float64]
@@ -62,6 +62,15 @@ class Problem:
         k of the prior :math:`\sigma^{-k}`: 0 flat, 1 log-flat.
     tuning
         What the fit of one equation says of the weights of its residuals, where they depend on it.
+    labels, parts
+        With several groups, each of which has constants of its own: their labels, and a problem for
+        the rows of each. The data are then sorted by group; gamma and bounds here are those of all
+        rows together.
+    shared_sigma
+        Whether all groups have noise of one size.
+    rest
+        Of a part, what the other groups say of a size that is shared, approximately: draws of one
+        part then are where those of all belong.
     priors
         Proper priors of parameters, by name.
     given
@@ -80,6 +89,10 @@ class Problem:
     sigma_bounds: tuple[float, float]
     sigma_power: int
     tuning: Tuning | None = None
+    labels: tuple[str, ...] = ()
+    parts: tuple["Problem", ...] = ()
+    shared_sigma: bool = False
+    rest: Rest | None = None
     priors: Mapping[str, Prior] = field(default_factory=dict)
     given: Given = field(default_factory=Given)
 
@@ -101,6 +114,8 @@ class Problem:
                 'gamma="ohagan" depends on the largest number of parameters. '
                 'Set max_parameters, or use gamma="paper".'
             )
+        if data.groups is not None:
+            return cls._of_groups(data, settings, n_parameters)
         noise = find_noise(settings.noise, data, extra_noise=settings.extra_noise)
         n_training = noise.n_training(n_parameters or 0, settings.sigma_power)
         bounds = (1.0, 1.0)
@@ -115,6 +130,57 @@ class Problem:
             settings.sigma_power if noise.has_sigma else 0,
             priors=_priors_of(data),
         )
+
+    @classmethod
+    def _of_groups(cls, data: Data, settings: Settings, n_parameters: int | None) -> "Problem":
+        """Make the problem of several groups: a part for each, and what they have in common."""
+        rows = split_groups(data.groups or ())
+        # Of the same rows in another order, the same numbers.
+        data = data.take(np.concatenate(list(rows.values())))
+        noise = find_noise(settings.noise, data, extra_noise=settings.extra_noise)
+        if settings.shared_sigma and not noise.has_sigma:
+            raise ValueError(
+                f"shared_sigma=True needs noise whose size is a parameter, got {noise.words}: "
+                "there is no sigma to share. Leave shared_sigma out."
+            )
+        parts = [replace(data.take(places), groups=None) for places in _sorted_rows(rows)]
+        power = settings.sigma_power if noise.has_sigma else 0
+        n_all = n_parameters or 0
+        if not settings.shared_sigma:
+            problems = []
+            for label, part in zip(rows, parts, strict=True):
+                if noise.has_sigma and part.has_constant_target:
+                    raise ValueError(
+                        f"The target {data.target!r} is constant in the group {label!r}, "
+                        f"{part.y[0]:g}: noise of its own would have no size. Leave the group out, "
+                        "or let all groups have noise of one size: shared_sigma=True."
+                    )
+                problems.append(cls.of(part, settings, n_parameters))
+            bounds = (
+                min(one.sigma_bounds[0] for one in problems),
+                max(one.sigma_bounds[1] for one in problems),
+            )
+        else:
+            n_all *= len(parts)
+            bounds = _shared_bounds(noise, parts, data, settings)
+        gamma = settings.resolve_gamma(
+            total_count(data), n_all, noise.n_training(n_all, settings.sigma_power)
+        )
+        prior = settings.parameter_prior
+        if settings.shared_sigma:
+            problems = [cls(part, noise, gamma, prior, bounds, power) for part in parts]
+        whole = cls(
+            data,
+            noise,
+            gamma,
+            prior,
+            bounds,
+            power,
+            labels=tuple(rows),
+            parts=tuple(problems),
+            shared_sigma=settings.shared_sigma,
+        )
+        return whole.with_priors(_priors_of(data))  # or an error, if there are any
 
     @property
     def n(self) -> float:
@@ -153,7 +219,25 @@ class Problem:
         """Return the problem with only these variables, in this order."""
         if tuple(names) == self.data.names:
             return self
-        return replace(self, data=self.data.select(names))
+        parts = tuple(part.select(names) for part in self.parts)
+        return replace(self, data=self.data.select(names), parts=parts)
+
+    def with_rest(self, rest: Rest) -> "Problem":
+        """Return a part that knows what the other groups say of a sigma that is shared."""
+        # In their parameters they are integrated: each leaves a factor of sigma.
+        return replace(self, rest=rest, sigma_power=self.sigma_power - rest.rank)
+
+    def with_priors(self, priors: Mapping[str, Prior]) -> "Problem":
+        """Return the problem with priors of parameters, by name, added to those it has."""
+        if not priors:
+            return self
+        if self.parts:
+            raise ValueError(
+                f"{next(iter(priors))!r} has a prior and there are several groups, in which "
+                "parameters are each group's own: what they share cannot be weighed yet. Weigh one "
+                "group at a time, or give the constant as exact."
+            )
+        return replace(self, priors={**self.priors, **priors})
 
     def release(self, program: Program) -> tuple[Program, "Problem"]:
         """Return a program in which uncertain constants are parameters, as `suit` makes them.
@@ -210,6 +294,8 @@ class Problem:
             return ExtraScale(
                 bounds, self.sigma_power, errors, tuning.residuals, self.counts, tuning.sigma
             )
+        if self.rest is not None:
+            return SharedScale(self.sigma_bounds, self.sigma_power, self.rest)
         return self.noise.scale(self.sigma_bounds, self.sigma_power)
 
     @cached_property
@@ -250,6 +336,8 @@ class Problem:
         w = ones if w is None else w
         middle = np.sum(w**2 * y) / np.sum(w**2)
         deviation = float(np.sqrt(np.mean((w * (y - middle)) ** 2)))
+        if not deviation > 0.0:  # a constant group
+            deviation = float(np.sqrt(np.mean((w * y) ** 2))) or 1.0
         names = (*data.names, *("",) * (X.shape[1] - len(data.names)))
         return White(
             X,
@@ -318,7 +406,8 @@ class Problem:
         """Return log L of normal noise from the sum of squares of weighed residuals."""
         n = self.n
         value = -0.5 * n * LOG_2_PI - n * log_sigma
-        return value - 0.5 * square * np.exp(-2.0 * log_sigma) + self.log_weight
+        value = value - 0.5 * square * np.exp(-2.0 * log_sigma) + self.log_weight
+        return value if self.rest is None else value + self.rest.log_likelihood(log_sigma)
 
     def exact_log_likelihood(self, program: Program, theta: Floats, log_sigma: Floats) -> Floats:
         """Return log L of a batch, of shapes (n, p) and (n,); -inf where f is not finite."""
@@ -331,6 +420,8 @@ class Problem:
                 sigma = np.exp(log_sigma[some])[:, None]
                 density = self.noise.log_density(data.y, mu, sigma, self.columns)
                 found[some] = np.sum(self.counts * density, axis=1)
+            if self.rest is not None:
+                found += self.rest.log_likelihood(log_sigma)
         return np.where(np.isfinite(found), found, -np.inf)
 
     def working(self, values: Floats) -> tuple[Floats, Floats]:
@@ -391,6 +482,8 @@ class Problem:
 
         Exact for normal noise, and close for others.
         """
+        if self.parts:
+            return self._constant_log_q_of_groups
         problem = self
         value = np.sum(self.counts * self.data.y) / self.n
         if not self.noise.is_exact:
@@ -406,8 +499,64 @@ class Problem:
         return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * excess)
 
     @property
+    def _constant_log_q_of_groups(self) -> float:
+        """Log q of a constant for each group."""
+        if not self.shared_sigma:
+            return sum(part.constant_log_q for part in self.parts)
+        n, gamma, rank, white = self.n, self.gamma, len(self.parts), [p.white for p in self.parts]
+        square = sum(len(one.y) * one.spread**2 for one in white)
+        scale = FreeScale(self.sigma_bounds, self.sigma_power)
+        integrals = [scale.log_integral(rank, n, square, phi) for phi in (1.0, gamma)]
+        constant = 0.5 * rank * np.log(gamma) - 0.5 * (1.0 - gamma) * n * LOG_2_PI
+        excess = self.log_weight
+        if not self.noise.is_exact:
+            middle = [np.full(len(p.data.y), float(np.median(p.data.y))) for p in self.parts]
+            excess = float(self.working(np.concatenate(middle)[None, :])[1][0])
+        return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * excess)
+
+    @property
     def _square(self) -> float:
         return float(np.var(self.data.y) * len(self.data.y))
+
+
+def split_groups(groups: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    """Return the rows of each group, in the order of the labels: numbers by size.
+
+    Examples
+    --------
+    >>> {label: rows.tolist() for label, rows in split_groups(["10", "9", "10"]).items()}
+    {'9': [1], '10': [0, 2]}
+    """
+    labels = list(set(groups))
+    try:
+        labels.sort(key=lambda label: (float(label), label))
+    except ValueError:
+        labels.sort()
+    named = np.array(groups, dtype=object)
+    return {label: np.flatnonzero(named == label) for label in labels}
+
+
+def _sorted_rows(rows: Mapping[str, NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """Return where the rows of each group are, once the data are sorted by group."""
+    ends = np.cumsum([len(places) for places in rows.values()])
+    return np.split(np.arange(ends[-1]), ends[:-1])
+
+
+def _shared_bounds(
+    noise: Noise, parts: Sequence[Data], data: Data, settings: Settings
+) -> tuple[float, float]:
+    """Return the bounds of a sigma that all groups share, from the spread within them."""
+    targets = [noise.transform(part.y) for part in parts]
+    means = [np.average(y, weights=part.counts) for y, part in zip(targets, parts, strict=True)]
+    within = np.concatenate([y - mean for y, mean in zip(targets, means, strict=True)])
+    rounding = 1e-12 * max(float(np.max(np.abs(y))) for y in targets)
+    if not np.max(np.abs(within)) > rounding:
+        raise ValueError(
+            f"The target {data.target!r} is constant in every group: a constant for each explains "
+            "it whatever the law. Leave groups out."
+        )
+    low, high = settings.sigma_bounds(within, data.counts)
+    return max(low, rounding), high
 
 
 def _priors_of(data: Data) -> dict[str, Prior]:
@@ -488,7 +637,7 @@ def read_problem(
     own = read_priors(priors)
     check_priors(own, [equation])
     check_twice(own, known)
-    return *replace(problem, priors={**problem.priors, **own}).suit(equation), settings
+    return *problem.with_priors(own).suit(equation), settings
 
 
 def check_twice(priors: Mapping[str, Prior], constants: Mapping[str, Any]) -> None:

@@ -151,6 +151,42 @@ class FreeScale:
         return log(-np.expm1(-self.width))
 
 
+class Rest(NamedTuple):
+    """What other groups say of a sigma that is shared, were their laws linear.
+
+    Parameters
+    ----------
+    n, square, rank
+        Their observations, the sum of squares that their fits leave, and the number of their
+        parameters, over which they are integrated.
+    """
+
+    n: float
+    square: float
+    rank: int
+
+    # Any: an array of any shape.
+    def log_likelihood(self, log_sigma: Any) -> Any:
+        """Return the log of their likelihood, but for a constant."""
+        return -self.n * log_sigma - 0.5 * self.square * np.exp(-2.0 * log_sigma)
+
+
+@dataclass(frozen=True)
+class SharedScale(FreeScale):
+    """Sigma of one group out of several that share it; the power of its prior has their ranks."""
+
+    rest: Rest
+
+    def _exponents(self, m: int, n: float, square: float, phi: float) -> tuple[float, float]:
+        return super()._exponents(m, n + self.rest.n, square + self.rest.square, phi)
+
+    def conditional(
+        self, m: int, n: float, phi: float, log_b_range: tuple[float, float]
+    ) -> ConditionalLaw:
+        """Return the distributions of log sigma for all sums of squares, the others' included."""
+        return super().conditional(m, n + self.rest.n, phi, log_b_range)
+
+
 @dataclass(frozen=True, eq=False)
 class ExtraScale(FreeScale):
     r"""Sigma that adds to known errors in quadrature, next to the residuals of a fit.

@@ -119,7 +119,7 @@ def trace_band(
 
 
 def separation(
-    one: Band, other: Band, *, sigma: float, noise: Floats, n_measurements: int
+    one: Band, other: Band, *, sigma: float | Floats, noise: Floats, n_measurements: int
 ) -> float:
     """Return by how many nats an experiment like the present one would tell two laws apart.
 
@@ -128,7 +128,7 @@ def separation(
     one, other
         Their curves at the same points.
     sigma
-        Size of the noise of weighed residuals.
+        Size of the noise of weighed residuals; of shape (n,) if it differs between groups.
     noise
         Size of the noise of a measurement at each of the points.
     n_measurements
@@ -153,13 +153,13 @@ def separation(
     # Divided before anything is squared: squares of 1e200 are no numbers.
     variance = (noise / sigma) ** 2 + 0.5 * (one.spread + other.spread)
     with np.errstate(all="ignore"):
-        ratio = (one.values - other.values)[seen] / sigma / np.sqrt(variance[seen])
+        ratio = ((one.values - other.values) / sigma)[seen] / np.sqrt(variance[seen])
         return float(0.5 * n_measurements * np.mean(ratio**2))
 
 
 def group_families(
     bands: Mapping[int, Band],
-    noise_of: Callable[[int], tuple[float, Floats]],
+    noise_of: Callable[[int], tuple[float | Floats, Floats]],
     n_measurements: int,
 ) -> dict[int, list[int]]:
     """Group laws that cannot be told apart.
@@ -188,7 +188,7 @@ def group_families(
     {0: [0, 1], 2: [2, 3], 4: [4]}
     """
     families: dict[int, list[int]] = {}
-    noises: dict[int, tuple[float, Floats]] = {}
+    noises: dict[int, tuple[float | Floats, Floats]] = {}
     for place, band in bands.items():
         for face, members in families.items():
             sigma, noise = noises[face]

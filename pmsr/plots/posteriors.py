@@ -81,9 +81,14 @@ def plot_posterior(
         _tidy(ax)
         ax.spines["left"].set_visible(False)
         ax.set_yticks([])
-    handles, labels = axes[0].get_legend_handles_labels()
+    # Not every parameter has a reference.
+    named: dict[str, Any] = {}
+    for ax in axes:
+        handles, labels = ax.get_legend_handles_labels()
+        named |= dict(zip(labels, handles, strict=True))
+    labels = list(named)
     axes[0].figure.legend(
-        handles,
+        list(named.values()),
         labels,
         loc="outside lower center",
         ncols=1 if len(names) == 1 else len(labels),
@@ -169,7 +174,9 @@ def _free_names(posterior: Any) -> list[str]:
     """Parameters that vary, then sigma."""
     attrs = posterior.posterior.attrs
     held = json.loads(attrs.get("held", "{}"))
-    return [name for name in (*json.loads(attrs["parameters"]), "sigma") if name not in held]
+    # Where errors are known, sigma is not a parameter.
+    sigma = ["sigma"] if "sigma" in posterior.posterior else []
+    return [name for name in (*json.loads(attrs["parameters"]), *sigma) if name not in held]
 
 
 def _checked(reference: Mapping[str, float] | None, posterior: Any) -> dict[str, float]:

@@ -21,7 +21,8 @@ from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import rank
 from pmsr.laws.prior import LawPriorOption
 from pmsr.laws.units import read_units, resolve_units
-from pmsr.result.fitted import FittedEquation
+from pmsr.result.fitted import FittedEquation, name_of_row
+from pmsr.result.grouped import fitted_equation
 from pmsr.result.result import Result, choose_winner, library_versions
 from pmsr.result.scoring import find_log_prior
 from pmsr.settings import FINALIST, RandomSeed, Settings, check_settings
@@ -37,6 +38,7 @@ def compare(
     y: Any,
     *,
     y_err: Any = None,
+    groups: Any = None,
     sample_weight: Any = None,
     constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
@@ -52,7 +54,9 @@ def compare(
 
     Parameters
     ----------
-    equations, X, y, settings, law_prior, units, interval, random_seed, callback
+    equations, X, y, y_err, groups, sample_weight
+        As in `weigh_equations`.
+    settings, law_prior, units, interval, random_seed, callback
         As in `weigh_equations`, which returns posteriors and predictions too.
     verbose
         Whether to show progress in a terminal, if it takes longer than a moment.
@@ -85,6 +89,7 @@ def compare(
             X,
             y,
             y_err=y_err,
+            groups=groups,
             sample_weight=sample_weight,
             constants=constants,
             priors=priors,
@@ -111,8 +116,8 @@ def _write_estimates(fitted: FittedEquation) -> str:
     units = fitted.parameter_units
     rows = fitted.estimates().itertuples()
     return ", ".join(
-        f"{row.Index} = {row.mean:.4g} ({row.low:.4g} to {row.high:.4g}) "
-        f"{units.get(str(row.Index), '')}".rstrip()
+        f"{name_of_row(row.Index)} = {row.mean:.4g} ({row.low:.4g} to {row.high:.4g}) "
+        f"{units.get(name_of_row(row.Index), '')}".rstrip()
         for row in rows
     )
 
@@ -157,6 +162,7 @@ def weigh_equations(
     y: Any,
     *,
     y_err: Any = None,
+    groups: Any = None,
     sample_weight: Any = None,
     constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
@@ -176,6 +182,12 @@ def weigh_equations(
         names of your own.
     X, y
         The data.
+    y_err, sample_weight
+        Known errors of the target, standard deviations in its units; and how often each row was
+        observed.
+    groups
+        The experiment to which each row belongs: every law then has constants of its own for each.
+        Sizes of noise too, unless ``settings`` have ``shared_sigma=True``.
     constants
         Known constants by name, which equations may use as they use columns: a number, a value
         with its standard error, or a PyMC distribution. One that is not exact is a parameter with
@@ -218,14 +230,16 @@ def weigh_equations(
     np.float64(47.0)
     """
     constant, own_priors = read_constants(constants), read_priors(priors)
-    data = make_data(X, y, y_err=y_err, sample_weight=sample_weight, constants=constant)
+    data = make_data(
+        X, y, y_err=y_err, groups=groups, sample_weight=sample_weight, constants=constant
+    )
     settings = check_settings(settings, FINALIST)
     named = _read_equations(equations, data)
     check_priors(own_priors, list(named.values()))
     check_twice(own_priors, constant)
     largest = max(len(equation.parameters) for equation in named.values())
     problem = Problem.of(data, settings, largest)
-    problem = replace(problem, priors={**problem.priors, **own_priors})
+    problem = problem.with_priors(own_priors)
     pairs = [problem.suit(equation) for equation in named.values()]
     known = read_units(
         resolve_units(units, (*data.names, data.target)),
@@ -262,7 +276,7 @@ def weigh_equations(
             evidence=own.evidence,
         )
         found.append(
-            FittedEquation(
+            fitted_equation(
                 equation, own, selected, settings, int(random_seed), log_prior, own_units
             )
         )

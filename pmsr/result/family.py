@@ -8,7 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pmsr.equation.program import evaluate
-from pmsr.laws.families import group_families, probe_points, trace_band
+from pmsr.evidence.problem import Problem
+from pmsr.laws.families import Band, group_families, probe_points, trace_band
 from pmsr.result.fitted import FittedEquation
 
 Floats = NDArray[np.float64]
@@ -44,7 +45,7 @@ class Family:
 
 
 def find_families(
-    equations: Sequence[FittedEquation], probabilities: Floats, X: Floats, names: Sequence[str]
+    equations: Sequence[FittedEquation], probabilities: Floats, problem: Problem
 ) -> list[Family]:
     """Group the equations of a result, which come best first.
 
@@ -52,38 +53,45 @@ def find_families(
     ----------
     equations, probabilities
         The equations; those that failed belong to no family.
-    X, names
-        Values of all variables, of shape (N, d), and their names.
+    problem
+        What they were weighed on, with all variables.
 
     Returns
     -------
     list of Family
         The most probable first.
+
+    Notes
+    -----
+    With groups, laws are compared in all of them, each with its own constants and noise.
     """
-    points, rows = probe_points(X)
+    parts = problem.parts or (problem,)
+    names, places = problem.data.names, [probe_points(part.data.X) for part in parts]
+
+    def look(one: FittedEquation) -> list[tuple[FittedEquation, Floats, NDArray[np.int64]]]:
+        """Return the equation of each group, where it is compared, and which rows these are."""
+        columns = [names.index(name) for name in one.equation.variables]
+        own = list(one.parts.values()) or [one]
+        return [
+            (part, np.ascontiguousarray(points[:, columns]), rows)
+            for part, (points, rows) in zip(own, places, strict=True)
+        ]
+
     bands = {}
     for place, one in enumerate(equations):
-        theta = one.evidence.theta
-        if one.evidence.failure is None and np.isfinite(theta).all():
-            columns = [names.index(name) for name in one.equation.variables]
-            where = np.ascontiguousarray(points[:, columns])
-            weights = one.problem.local_weights(one.data.y - one.residuals)
-            bands[place] = trace_band(one.equation.program, theta, one.data.X, where, weights)
+        if one.evidence.failure is None and np.isfinite(one.evidence.theta).all():
+            found = [_band(part, where) for part, where, _ in look(one)]
+            values = np.concatenate([band.values for band in found])
+            bands[place] = Band(values, np.concatenate([band.spread for band in found]))
 
-    def noise_of(place: int) -> tuple[float, Floats]:
-        one = equations[place]
-        problem, sigma = one.problem, noise_level(one)
-        new = problem.noise.new_sigma(np.array([sigma]), problem.columns)
-        columns = [names.index(name) for name in one.equation.variables]
-        where = np.ascontiguousarray(points[:, columns])
-        mu = evaluate(one.equation.program, one.evidence.theta[None, :], where)
-        noise = np.broadcast_to(problem.noise.spread(mu, new), mu.shape)[0].copy()
-        if problem.data.y_err is not None:
-            extra = sigma if problem.noise.has_sigma else 0.0
-            noise[: len(rows)] = np.hypot(problem.data.y_err[rows], extra)
-        return sigma, noise
+    def noise_of(place: int) -> tuple[float | Floats, Floats]:
+        found = [_noise(part, where, rows) for part, where, rows in look(equations[place])]
+        if not problem.parts:
+            return found[0]
+        sigma = [np.full(len(noise), sigma) for sigma, noise in found]
+        return np.concatenate(sigma), np.concatenate([noise for _, noise in found])
 
-    grouped = group_families(bands, noise_of, len(X))
+    grouped = group_families(bands, noise_of, len(problem.data.y))
     families = [
         Family(
             equations[face],
@@ -95,6 +103,24 @@ def find_families(
     ]
     # Without evidence, all sums are NaN: in their order.
     return sorted(families, key=lambda family: -np.nan_to_num(family.probability))
+
+
+def _band(one: FittedEquation, where: Floats) -> Band:
+    """Return the curve of an equation at points."""
+    weights = one.problem.local_weights(one.data.y - one.residuals)
+    return trace_band(one.equation.program, one.evidence.theta, one.data.X, where, weights)
+
+
+def _noise(one: FittedEquation, where: Floats, rows: NDArray[np.int64]) -> tuple[float, Floats]:
+    """Return the size of weighed residuals, and that of a measurement at points."""
+    problem, sigma = one.problem, noise_level(one)
+    new = problem.noise.new_sigma(np.array([sigma]), problem.columns)
+    mu = evaluate(one.equation.program, one.evidence.theta[None, :], where)
+    noise = np.broadcast_to(problem.noise.spread(mu, new), mu.shape)[0].copy()
+    if problem.data.y_err is not None:
+        extra = sigma if problem.noise.has_sigma else 0.0
+        noise[: len(rows)] = np.hypot(problem.data.y_err[rows], extra)
+    return sigma, noise
 
 
 def noise_level(fitted: FittedEquation) -> float:

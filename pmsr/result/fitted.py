@@ -1,6 +1,6 @@
 """One equation with its data: evidence, posterior, predictions, exports."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -23,8 +23,15 @@ from pmsr.equation.notation import (
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import Evidence, Weighed, make_target, seed_for
 from pmsr.evidence.model import make_model
+from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.posterior import MAX_POINTWISE, Draws, draw_posterior, to_arviz
-from pmsr.evidence.prediction import Component, check_level, describe_undefined, predict_mixture
+from pmsr.evidence.prediction import (
+    SUMMARY,
+    Component,
+    check_level,
+    describe_undefined,
+    predict_mixture,
+)
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.proposal import Target
 from pmsr.laws.coincidences import column_signs, describe_coincidences
@@ -36,6 +43,7 @@ from pmsr.laws.units import (
     unit_latex,
 )
 from pmsr.magnitude import mean_and_deviation
+from pmsr.result.curve import make_grid
 from pmsr.result.doubts import (
     doubt_beyond,
     doubt_evidence,
@@ -112,6 +120,11 @@ class FittedEquation:
     def score(self) -> float:
         """Log q + log prior, by which laws are ranked."""
         return self.evidence.log_q + self.log_prior
+
+    @property
+    def parts(self) -> Mapping[str, "FittedEquation"]:
+        """The equation as it is fitted to each of several groups, by label; none without groups."""
+        return {}
 
     @property
     def data(self) -> Data:
@@ -270,7 +283,7 @@ class FittedEquation:
         sigma = self.units.of_target if self.problem.weights is None else ""
         return {**units, "sigma": sigma}
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Any, return_std: bool = False, *, groups: Any = None) -> Any:
         """Predict new observations.
 
         Parameters
@@ -280,6 +293,8 @@ class FittedEquation:
             their columns in order.
         return_std
             Whether to return the standard deviation too.
+        groups
+            The group of each row, or one for all, if the equation was fitted to several.
 
         Returns
         -------
@@ -287,15 +302,17 @@ class FittedEquation:
             The posterior mean, of shape (n,), and the standard deviation of a new observation.
             Both are NaN where the equation is not finite for half of the draws or more.
         """
-        mean, std = self._predict(X, None)
+        mean, std = self._predict(X, None, groups)
         return (mean, std) if return_std else mean
 
-    def predict_interval(self, X: Any, level: float = 0.95, kind: Kind = "prediction") -> Floats:
+    def predict_interval(
+        self, X: Any, level: float = 0.95, kind: Kind = "prediction", *, groups: Any = None
+    ) -> Floats:
         """Return where new observations, or the curve itself, lie.
 
         Parameters
         ----------
-        X
+        X, groups
             As in `predict`.
         level
             Probability of the intervals, which leave out the same probability on either side.
@@ -309,9 +326,10 @@ class FittedEquation:
             Lower and upper ends, of shape (n, 2).
         """
         rows = interval_rows(kind)
-        return np.ascontiguousarray(self._predict(X, check_level(level))[rows].T)
+        return np.ascontiguousarray(self._predict(X, check_level(level), groups)[rows].T)
 
-    def _predict(self, X: Any, level: float | None) -> Floats:
+    def _predict(self, X: Any, level: float | None, groups: Any) -> Floats:
+        refuse_labels(groups)
         names, constants = self.equation.variables, self.data.constants
         points = check_X(X, names, others=True, constants=constants)
         summary, undefined = predict_mixture([self.component(points)], level, self.problem.noise)
@@ -326,6 +344,113 @@ class FittedEquation:
         program = self.equation.program
         sigma = self.problem.noise.new_sigma(draws.flat_sigma, self.problem.columns)
         return Component(program, draws.flat_theta, sigma, points, probability)
+
+    def tabulate_at(self, points: Floats, level: float) -> pd.DataFrame:
+        """Return everything about new observations at points that are checked.
+
+        Parameters
+        ----------
+        points
+            Values of the equation's variables, of shape (n, d).
+        level
+            Probability of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            The columns of :func:`pmsr.predict`.
+        """
+        summary, _ = predict_mixture([self.component(points)], level, self.problem.noise)
+        table = pd.DataFrame(summary.T, columns=list(SUMMARY))
+        table.insert(2, "map", self._curve(points))
+        table.attrs["level"] = level
+        return table
+
+    @property
+    def line(self) -> str | None:
+        """The variable against which the law can be drawn as a curve; None if there are several."""
+        used = self.data.measured if len(self.data.measured) == 1 else self.used
+        return used[0] if len(used) == 1 else None
+
+    def line_points(self, name: str) -> Floats:
+        """Return points along a variable at which the law is drawn, the others at their medians."""
+        column = self.data.names.index(name)
+        middle = np.median(self.data.X, axis=0)
+
+        def along(values: Floats) -> Floats:
+            points = np.repeat(middle[None, :], len(values), axis=0)
+            points[:, column] = values
+            return points
+
+        grid = make_grid(self.data.X[:, column], self.data.y, lambda v: self._curve(along(v)))
+        return along(grid)
+
+    # Any: Matplotlib's Axes, which this layer does not import.
+    def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
+        """Draw the law with its data and intervals, see :func:`pmsr.plots.plot_fit`.
+
+        Parameters
+        ----------
+        level
+            Probability of the intervals.
+        ax
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+            A law of one variable as a curve; one of several by its predictions against what was
+            observed.
+        """
+        from pmsr.plots.predictions import draw_fit, plot_parity
+
+        level, units = check_level(level), self._known_units()
+        name = self.line
+        if name is None:
+            y = pd.Series(self.data.y, name=self.target)
+            table = self.tabulate_at(self.data.X, level)
+            return plot_parity(y, table, level=level, units=units, ax=ax)
+        points = self.line_points(name)
+        return draw_fit(
+            points[:, self.data.names.index(name)],
+            self.tabulate_at(points, level),
+            self.data.select([name]),
+            level=level,
+            units=units,
+            ax=ax,
+        )
+
+    def plot_residuals(
+        self, *, against: Literal["prediction", "order"] = "prediction", ax: Any = None
+    ) -> Any:
+        """Draw what the best fit leaves unexplained, see :func:`pmsr.plots.plot_residuals`.
+
+        Parameters
+        ----------
+        against
+            What the first panel shows the residuals against: the prediction, or the order of the
+            rows.
+        ax
+            Two Axes; by default a new figure.
+
+        Returns
+        -------
+        ndarray
+            The two Axes. Where noise is not of one size, residuals are in units of theirs.
+        """
+        from pmsr.plots import plot_residuals
+
+        return plot_residuals(
+            pd.Series(self.data.y, name=self.target),
+            self._curve(self.data.X),
+            residuals=None if self.problem.noise is GAUSSIAN else self.normal_residuals,
+            against=against,
+            units=self._known_units(),
+            ax=ax,
+        )
+
+    def _known_units(self) -> Mapping[str, str]:
+        return self.units.by_name if self.units is not None and self.units.are_known else {}
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -452,7 +577,7 @@ class FittedEquation:
         except ValueError:
             return {}
         return {
-            str(name): plus_minus(mean, sd)
+            name_of_row(name): plus_minus(mean, sd)
             for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True)
         }
 
@@ -492,6 +617,17 @@ class FittedEquation:
         return {name: value for name, value in self.__dict__.items() if name != "posterior"}
 
 
+def name_of_row(index: Any) -> str:
+    """Return the name of a row of `estimates`: of a parameter, or of one of a group.
+
+    Examples
+    --------
+    >>> name_of_row("c0"), name_of_row(("run 1", "c0"))
+    ('c0', 'c0[run 1]')
+    """
+    return f"{index[1]}[{index[0]}]" if isinstance(index, tuple) else str(index)
+
+
 class BestFit:
     """An equation with numbers for its parameters: a function that can be pickled."""
 
@@ -510,6 +646,15 @@ class BestFit:
         X = np.column_stack([array.ravel() for array in arrays])
         values = evaluate(self.equation.program, self.theta[None, :], X)[0]
         return values.reshape(arrays[0].shape)
+
+
+def refuse_labels(groups: Any) -> None:
+    """Refuse groups of new rows where the equation has one set of constants."""
+    if groups is not None:
+        raise ValueError(
+            "groups are given, and the equation was fitted without: it has one set of constants. "
+            "Leave groups out, or fit with groups."
+        )
 
 
 def interval_rows(kind: str) -> slice:

@@ -8,13 +8,13 @@ from functools import cached_property
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.data import Data, check_X
+from pmsr.data import Data, check_X, read_labels
 from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
 from pmsr.equation.mathml import to_mathml
@@ -41,7 +41,8 @@ from pmsr.result.doubts import (
     warn,
 )
 from pmsr.result.family import Family, find_families, tabulate_families
-from pmsr.result.fitted import FittedEquation, Kind, interval_rows
+from pmsr.result.fitted import FittedEquation, Kind, interval_rows, refuse_labels
+from pmsr.result.grouped import fitted_equation
 from pmsr.result.inclusion import tabulate_inclusion
 from pmsr.result.robustness import N_REWEIGHED, tabulate_robustness
 from pmsr.result.scoring import find_log_prior
@@ -220,7 +221,7 @@ class Result:
 
         See :mod:`pmsr.laws.families`. What failed belongs to none.
         """
-        return find_families(self.equations, self.probabilities, self.data.X, self.data.names)
+        return find_families(self.equations, self.probabilities, self.problem)
 
     @property
     def family(self) -> Family | None:
@@ -303,6 +304,11 @@ class Result:
         if untried:
             notes.append(f"Usual operators that were not tried: {' '.join(untried)}.")
         return notes
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that no law could depend on: there was no time to bring them back."""
+        return () if self.coverage.brought_back else self.coverage.left_out
 
     @cached_property
     def inclusion(self) -> pd.DataFrame:
@@ -387,6 +393,11 @@ class Result:
         ValueError
             If there are no probabilities, or the bounds are none.
         """
+        if self.problem.parts:
+            raise ValueError(
+                "Where to measure next is not known for several groups: each has its own curves. "
+                "Ask the result of a fit to one of them."
+            )
         return suggest_points(self.families, self.data, n, bounds)
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
@@ -404,7 +415,8 @@ class Result:
                 tables[name] = fitted.estimates(level)
         if not tables:
             raise ValueError("No equation could be weighed. The column failure says why.")
-        return pd.concat(tables, names=["equation", "parameter"])
+        by_group = ["group"] if self.problem.parts else []
+        return pd.concat(tables, names=["equation", *by_group, "parameter"])
 
     @property
     def warnings(self) -> list[str]:
@@ -471,7 +483,9 @@ class Result:
         [constant] = parameter_names(1, self.data.names)
         return {constant: self._lead()} | leads
 
-    def predict(self, X: Any, return_std: bool = False, average: bool = False) -> Any:
+    def predict(
+        self, X: Any, return_std: bool = False, average: bool = False, *, groups: Any = None
+    ) -> Any:
         """Predict new observations, with the best equation or with all.
 
         Parameters
@@ -484,23 +498,31 @@ class Result:
         average
             Whether to average over all equations, weighted by their probabilities. Those with a
             probability below one in a million are left out.
+        groups
+            The group of each row, or one for all, if the equations were fitted to several.
 
         Returns
         -------
         ndarray, or tuple of two
             The mean, of shape (n,), and the standard deviation of a new observation.
         """
-        mean, std = self._predict(X, None, average)
+        mean, std = self._predict(X, None, average, groups)
         return (mean, std) if return_std else mean
 
     def predict_interval(
-        self, X: Any, level: float = 0.95, kind: Kind = "prediction", average: bool = False
+        self,
+        X: Any,
+        level: float = 0.95,
+        kind: Kind = "prediction",
+        average: bool = False,
+        *,
+        groups: Any = None,
     ) -> Floats:
         """Return where new observations, or the curve itself, lie.
 
         Parameters
         ----------
-        X, average
+        X, average, groups
             As in `predict`. The interval of an average is that of the mixture of posteriors.
         level
             Probability of the intervals, which leave out the same probability on either side.
@@ -514,9 +536,12 @@ class Result:
             Lower and upper ends, of shape (n, 2).
         """
         rows = interval_rows(kind)
-        return np.ascontiguousarray(self._predict(X, check_level(level), average)[rows].T)
+        found = self._predict(X, check_level(level), average, groups)
+        return np.ascontiguousarray(found[rows].T)
 
-    def predict_table(self, X: Any, level: float = 0.95, average: bool = False) -> pd.DataFrame:
+    def predict_table(
+        self, X: Any, level: float = 0.95, average: bool = False, *, groups: Any = None
+    ) -> pd.DataFrame:
         """Return everything about new observations at once.
 
         Returns
@@ -525,47 +550,176 @@ class Result:
             The columns of :func:`pmsr.predict`; an average has no ``map``.
         """
         points = self._points(X)
-        table = self.tabulate_at(points, check_level(level), average)
+        table = self.tabulate_at(points, check_level(level), average, groups=groups)
         if isinstance(X, pd.DataFrame | pd.Series):
             table.index = X.index
         return table
 
-    def tabulate_at(self, points: Floats, level: float, average: bool = False) -> pd.DataFrame:
+    def tabulate_at(
+        self, points: Floats, level: float, average: bool = False, *, groups: Any = None
+    ) -> pd.DataFrame:
         """Return `predict_table` at points that are checked: rows of the data, a grid.
 
         Parameters
         ----------
         points
             Values of all variables, of shape (n, d).
-        level, average
+        level, average, groups
             As in `predict_table`.
         """
         names = ["mean", "std", "credible_low", "credible_high"]
         names += ["prediction_low", "prediction_high"]
-        table = pd.DataFrame(self._predict_at(points, level, average).T, columns=names)
+        table = pd.DataFrame(self._predict_at(points, level, average, groups).T, columns=names)
         if not average:
-            columns = self._columns(self.best, points).T
-            table.insert(2, "map", self.best.to_callable()(*columns))
+            table.insert(2, "map", self._curve(points, groups))
         table.attrs["level"] = level
         return table
 
-    def _predict(self, X: Any, level: float | None, average: bool) -> Floats:
-        return self._predict_at(self._points(X), level, average)
+    # Any: Matplotlib's Axes, which this layer does not import.
+    def plot_fit(
+        self, which: int | str | None = None, *, level: float = 0.95, ax: Any = None
+    ) -> Any:
+        """Draw an equation with its data and intervals.
+
+        Parameters
+        ----------
+        which
+            Its place in the table, counted from 0, or its name; by default the best.
+        level
+            Probability of the intervals.
+        ax
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+            As :meth:`FittedEquation.plot`.
+
+        Examples
+        --------
+        >>> from pmsr.data import load_galileo
+        >>> from pmsr.result.comparison import weigh_equations
+        >>> result = weigh_equations(["c0*H", "c0*sqrt(H)"], *load_galileo("shelf"), random_seed=1)
+        >>> ax = result.plot_fit()
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('H', 'D')
+        >>> ax.figure.clear()
+        """
+        return self._which(which).plot(level=level, ax=ax)
+
+    def plot_residuals(
+        self,
+        which: int | str | None = None,
+        *,
+        against: Literal["prediction", "order"] = "prediction",
+        ax: Any = None,
+    ) -> Any:
+        """Draw what an equation leaves unexplained, see :meth:`FittedEquation.plot_residuals`.
+
+        Parameters
+        ----------
+        which
+            Its place in the table, counted from 0, or its name; by default the best.
+        against, ax
+            As there.
+        """
+        return self._which(which).plot_residuals(against=against, ax=ax)
+
+    def plot_front(
+        self,
+        *,
+        measure: Literal["score", "log_q", "rmse"] | None = None,
+        n_labels: int = 5,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the equations against their complexity, see :func:`pmsr.plots.plot_front`.
+
+        Parameters
+        ----------
+        measure
+            What to draw; by default the score, or the error where there is no evidence.
+        n_labels, ax
+            As there.
+
+        Returns
+        -------
+        Axes
+            With the best pointed out.
+        """
+        from pmsr.plots import plot_front
+
+        if measure is None:
+            measure = "score" if engine_of(self.search).has_evidence else "rmse"
+        winner = self.table.index[self.chosen]
+        return plot_front(self.table, measure=measure, winner=winner, n_labels=n_labels, ax=ax)
+
+    def plot_families(self, *, n_bars: int = 8, ax: Any = None) -> Any:
+        """Draw the probabilities of the families, see :func:`pmsr.plots.plot_families`.
+
+        Parameters
+        ----------
+        n_bars
+            How many have a bar of their own.
+        ax
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+        """
+        from pmsr.plots import plot_families
+
+        return plot_families(self.family_table, n_bars=n_bars, ax=ax)
+
+    def _which(self, which: int | str | None) -> FittedEquation:
+        return self.best if which is None else self.equations[self._place(which)]
+
+    def _curve(self, points: Floats, groups: Any) -> Floats:
+        """Return the best fit of the best equation at points."""
+        best, values = self.best, np.empty(len(points))
+        for label, rows in self._by_group(len(points), groups).items():
+            one = best if label is None else best.parts[label]
+            values[rows] = one.to_callable()(*self._columns(best, points[rows]).T)
+        return values
+
+    def _by_group(self, n_rows: int, groups: Any) -> dict[str | None, NDArray[np.int64]]:
+        """Return the rows of each group; all under None where there are no groups."""
+        if not self.problem.parts:
+            refuse_labels(groups)
+            return {None: np.arange(n_rows)}
+        labels = np.array(read_labels(groups, n_rows, self.problem.labels), dtype=object)
+        return {label: np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist())}
+
+    def _predict(self, X: Any, level: float | None, average: bool, groups: Any) -> Floats:
+        return self._predict_at(self._points(X), level, average, groups)
 
     def _points(self, X: Any) -> Floats:
         """Return values of all variables; those of known constants need not be given."""
         return check_X(X, self.data.names, others=True, constants=self.data.constants)
 
-    def _predict_at(self, points: Floats, level: float | None, average: bool) -> Floats:
+    def _predict_at(
+        self, points: Floats, level: float | None, average: bool, groups: Any
+    ) -> Floats:
         chosen = self._averaged() if average else {self.chosen: 1.0}
-        fitted = {self.equations[place]: share for place, share in chosen.items()}
-        components = [one.component(self._columns(one, points), p) for one, p in fitted.items()]
-        summary, undefined = predict_mixture(components, level, self.problem.noise)
-        used = {name for one in fitted for name in one.used}
-        warn(doubt_range(self.data, points, sorted(used)))
+        by_group = self._by_group(len(points), groups)
+        found, undefined = np.empty((2 if level is None else 6, len(points))), np.zeros(len(points))
+        used: set[str] = set()
+        for label, rows in by_group.items():
+            components = []
+            for place, share in chosen.items():
+                one = self.equations[place]
+                used |= set(one.used)
+                part = one if label is None else one.parts[label]
+                components.append(part.component(self._columns(one, points[rows]), share))
+            found[:, rows], undefined[rows] = predict_mixture(components, level, self.problem.noise)
+        for label, rows in by_group.items():
+            data = self.data
+            if label is not None:
+                data = self.problem.parts[self.problem.labels.index(label)].data
+            warn(doubt_range(data, points[rows], sorted(used)))
         if undefined.any():
             warn([describe_undefined(undefined)])
-        return summary
+        return found
 
     def _columns(self, fitted: FittedEquation, points: Floats) -> Floats:
         places = [self.data.names.index(name) for name in fitted.equation.variables]
@@ -754,7 +908,7 @@ def from_evolution(
             own = _with_constants(own, equation, problem_here)
             units_here = units.select(equation.variables)
         fitted.append(
-            FittedEquation(
+            fitted_equation(
                 equation, own, problem_here, thorough, random_seed, log_prior, units_here
             )
         )
@@ -817,7 +971,7 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     problem = _read_problem(data, settings, search, [pair[1:] for pair in weighed])
     # An earlier version knew of none.
     priors = {name: read_known(name, one) for name, one in header.get("priors", {}).items()}
-    problem = replace(problem, priors={**problem.priors, **priors})
+    problem = problem.with_priors(priors)
     if search is None:
         # An earlier version knew of none.
         interval = tuple(map(as_text, as_list(header.get("interval", []))))

@@ -71,4 +71,6 @@ def known_rows(
     """
     if evidence is None or evidence.failure is not None or not np.isfinite(evidence.theta).all():
         return None
+    if evidence.theta.ndim == 2:  # of several groups; where one of them is will do
+        return data.X, evidence.theta[0]
     return data.X, evidence.theta[:n_parameters]

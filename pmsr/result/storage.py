@@ -303,7 +303,8 @@ def read_coverage(record: Mapping[str, Any]) -> Coverage:
     if not isinstance(is_settled, bool) or not log_rest < math.inf:
         raise ValueError(f"a search cannot have seen {dict(record)!r}")
     known = {name: as_count(record.get(name, 0)) for name in counts}
-    return Coverage(**known, log_rest=log_rest, is_settled=is_settled)
+    left_out = tuple(map(as_text, as_list(record.get("left_out", []))))
+    return Coverage(**known, log_rest=log_rest, is_settled=is_settled, left_out=left_out)
 
 
 def record_draws(draws: Draws, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

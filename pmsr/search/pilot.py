@@ -13,6 +13,7 @@ from pmsr.evidence.multistart import FitError
 from pmsr.evidence.noise import GAUSSIAN, NOISES
 from pmsr.evidence.problem import Problem, Tuning
 from pmsr.search.bench import Bench
+from pmsr.search.columns import find_left_out
 from pmsr.search.funnel import Funnel, candidate_of, enumerate_into
 from pmsr.search.leaders import Leader
 from pmsr.settings import Search, Settings
@@ -76,9 +77,17 @@ def find_tuning(bench: Bench, leaders: Sequence[Leader] | None = None) -> Tuning
     return best[1]
 
 
-def make_bench(problem: Problem, search: Search, settings: Settings, seed: int) -> Bench:
-    """Make what the laws of a search are judged by."""
+def make_bench(
+    problem: Problem,
+    search: Search,
+    settings: Settings,
+    seed: int,
+    guesses: Sequence[Equation] = (),
+) -> Bench:
+    """Make what the laws of a search are judged by, and see which columns it begins with."""
     bench = Bench(problem, search, settings, seed)
+    if bench.is_screened:
+        bench = replace(bench, left_out=find_left_out(problem.data, search, guesses))
     return replace(bench, tuning=find_tuning(bench)) if bench.is_screened else bench
 
 
@@ -100,6 +109,7 @@ def choose_noise(
     if data.y_err is not None:
         return GAUSSIAN.name, ()
     choices: list[Choice] = []
+    left_out: tuple[str, ...] | None = None
     leaders: Sequence[Leader] | None = None
     for name in NOISES:  # the normal one first
         settings = replace(settings, noise=name)
@@ -110,6 +120,9 @@ def choose_noise(
         bench = Bench(problem, search, settings, seed)
         if not bench.is_screened:
             return GAUSSIAN.name, ()
+        if left_out is None:
+            left_out = find_left_out(data, search, laws)
+        bench = replace(bench, left_out=left_out)
         small = look_at_small_laws(replace(bench, tuning=find_tuning(bench, leaders)))
         leaders = small if leaders is None else leaders
         found = [

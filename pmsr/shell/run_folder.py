@@ -306,7 +306,12 @@ def write_result(
         elif not result.coverage.is_settled:
             notes.append(f"The search had not settled. Go on: pmsr resume {quote(str(path))}")
         content = gather_content(
-            result, source=run.source, created=run.created, command=run.command, warnings=notes
+            result,
+            source=run.source,
+            created=run.created,
+            command=run.command,
+            folder=quote(str(path)),
+            warnings=notes,
         )
     if regressor is None:
         result.save(path, others=True)
