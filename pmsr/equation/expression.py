@@ -43,6 +43,7 @@ MAX_LENGTH = 10_000  # characters of an equation
 MAX_PARAMETERS = 200  # of an equation
 MAX_SHARED = 20  # parameters that occur more than once: the key tries them in turn
 MAX_DEPTH = 100  # nested brackets, calls and exponents of an equation
+_BUILT_IN = {"pi": sympy.pi, "e": sympy.E}  # unless a variable or a parameter has the name
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _PARAMETER = re.compile(r"(?=[^\W\d_])([^\W\d]+?)_?([0-9]+)")  # c0, theta_2: a word and digits
 _GREEK = frozenset(
@@ -81,7 +82,8 @@ class Equation:
         The right-hand side, in Python's notation: ``"c0*sqrt(H)"``. It is parsed, never executed.
     variables
         Names of the columns of X. In the text, a name that is not an identifier stands in
-        backquotes: ``"c0*`drop height`"``.
+        backquotes: ``"c0*`drop height`"``. ``pi`` and ``e`` are numbers unless a variable or a
+        parameter has the name.
     parameters
         Names of parameters. A letter or word plus digits (c0, k1, theta_2) is a parameter
         unasked, unless a variable has this name, or it looks like a misspelt variable: x0 next to
@@ -327,6 +329,8 @@ class Equation:
         }
         if real_symbol("pi") in names:
             names[sympy.pi] = repr(math.pi)
+        if real_symbol("e") not in names:
+            names[sympy.E] = "e"
         leading = [real_symbol(name) for name in self.parameters]
         with ONE_AT_A_TIME:
             return write(self.expression, names, leading=leading)
@@ -410,8 +414,8 @@ def _resolver(variables: Sequence[str], parameters: Sequence[str]) -> Callable[[
                     f"{_suggestion(name, variables)} If it is a parameter, list it in parameters=."
                 )
             return real_symbol(name)
-        if name == "pi":
-            return sympy.pi
+        if name in _BUILT_IN:
+            return _BUILT_IN[name]
         raise ValueError(_unknown(name, variables, parameters))
 
     return resolve
@@ -426,10 +430,8 @@ def _suggestion(name: str, variables: Sequence[str]) -> str:
 def _unknown(name: str, variables: Sequence[str], parameters: Sequence[str]) -> str:
     if name in function_names():
         return f"{name!r} is a function: write {name}(...)."
-    if name in ("e", "E"):
-        return (
-            f"Unknown name {name!r}. Write exp(1) for Euler's number. {_suggestion('', variables)}"
-        )
+    if name == "E":
+        return f"Unknown name {name!r}. Write e for Euler's number. {_suggestion('', variables)}"
     known = [*variables, *parameters, *function_names()]
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"Did you mean {close[0]!r}? " if close else ""

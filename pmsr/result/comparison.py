@@ -246,6 +246,7 @@ def weigh_equations(
         data.names,
         data.target,
         interval=interval,
+        constants=data.constants,
     )
     if not isinstance(random_seed, Integral):
         # One seed for all: equations are weighed alike, in whatever order they come.

@@ -975,7 +975,13 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     if search is None:
         # An earlier version knew of none.
         interval = tuple(map(as_text, as_list(header.get("interval", []))))
-        units = read_units(header.get("units"), data.names, data.target, interval=interval)
+        units = read_units(
+            header.get("units"),
+            data.names,
+            data.target,
+            interval=interval,
+            constants=data.constants,
+        )
     else:
         units = units_of(search, data)
     equations = []
