@@ -147,6 +147,7 @@ def compute_evidence(
     y: ArrayLike,
     *,
     y_err: ArrayLike | None = None,
+    X_err: ArrayLike | None = None,
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
     constants: Mapping[str, Any] | None = None,
@@ -162,8 +163,9 @@ def compute_evidence(
         An equation, or its text with the columns of X as variables.
     X, y
         The data.
-    y_err, sample_weight
-        Known errors of the target, standard deviations in its units; and how often each row was
+    y_err, X_err, sample_weight
+        Known errors of the target, standard deviations in its units, and of the variables, of the
+        shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     groups
         The experiment to which each row belongs: the same law with constants of its own for each.
@@ -203,6 +205,7 @@ def compute_evidence(
         constants=constants,
         priors=priors,
         y_err=y_err,
+        X_err=X_err,
         groups=groups,
         sample_weight=sample_weight,
     )
@@ -215,6 +218,7 @@ def fit_equation(
     y: ArrayLike,
     *,
     y_err: ArrayLike | None = None,
+    X_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
@@ -225,7 +229,7 @@ def fit_equation(
 
     Parameters
     ----------
-    equation, X, y, y_err, sample_weight, constants, priors, settings, random_seed
+    equation, X, y, y_err, X_err, sample_weight, constants, priors, settings, random_seed
         As in `compute_evidence`.
 
     Returns
@@ -248,6 +252,7 @@ def fit_equation(
         constants=constants,
         priors=priors,
         y_err=y_err,
+        X_err=X_err,
         sample_weight=sample_weight,
     )
     if not equation.parameters:
@@ -388,6 +393,8 @@ def make_target(
             if np.max(np.abs(change)) < SAME_WEIGHTS:
                 break
         found = find(program, problem, n_multistarts, rng=rng)
+    if problem.noise.uses_slopes and problem.tuning is None:
+        raise FitError("its slope is not finite where a variable has an error")
     # It may be linear in what the data determine.
     target = _target_of(found, problem)
     target.check_range()
@@ -843,7 +850,8 @@ def _pool(by_region: Sequence[Sequence[FractionalKernel]]) -> tuple[float, float
 
 def _weigh_constant(program: Program, problem: Problem, failed: Evidence) -> Evidence:
     """Integrate over sigma alone: an equation without parameters."""
-    problem = problem.tuned(program, np.empty(0)) if problem.data.y_err is not None else problem
+    if "y_err" in problem.columns or problem.noise.uses_slopes:
+        problem = problem.tuned(program, np.empty(0))
     values = evaluate(problem.whiten(program), np.empty((1, 0)), problem.white.X)[0]
     square = float(np.sum((problem.white.y - values) ** 2))
     n, gamma, half = problem.n, problem.gamma, problem.halved

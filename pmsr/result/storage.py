@@ -416,6 +416,8 @@ def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         for argument, name in (("y_err", "y_err"), ("sample_weight", "counts"))
         if name in arrays
     }
+    if "X_err" in arrays:
+        measured["X_err"] = _check_shape(arrays["X_err"], arrays["X"].shape)
     names, X = as_list(record["names"]), arrays["X"]
     # An earlier version knew of no constants.
     known = record.get("constants", {})
@@ -428,6 +430,8 @@ def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     kept = [name for name in names if name not in constants]
     if kept + list(constants) != names:
         raise ValueError(f"the constants {list(constants)!r} are not the last of {names!r}")
+    if "X_err" in measured:
+        measured["X_err"] = measured["X_err"][:, : len(kept)]
     return make_data(X[:, : len(kept)], target, names=kept, constants=constants, **measured)
 
 
