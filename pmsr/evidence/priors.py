@@ -22,7 +22,8 @@ LEAST_ERROR = 1e-10  # of a value: what is known better is exact, as far as numb
 N_TABLE = 20_001  # places at which a density is tabulated
 REACH = 40.0  # of the table: e**40 times the width of the distribution
 MAX_Z = 8.0  # of the table's quantiles
-SAME_MASS = 0.01  # by how much the integral of a density may differ from 1
+SAME_MASS = 1e-3  # by how much the integral of a density may differ from 1, rounding included
+N_END = 500  # places at each end of the table, where a proper density has nothing left
 
 
 class Prior(Protocol):
@@ -94,6 +95,8 @@ class Tabulated:
     z, v
         The table: normal coordinates, and the asinh of values on the line, in units of the width
         from the middle; both increase.
+    log_mass
+        Log integral of the density.
     variable
         PyMC's distribution.
     """
@@ -106,6 +109,7 @@ class Tabulated:
     width: float
     z: Floats
     v: Floats
+    log_mass: float = 0.0
     variable: Any = None
 
     @classmethod
@@ -153,18 +157,32 @@ class Tabulated:
         mass = np.where(np.isfinite(log_density), np.exp(log_density), 0.0)
         cells = 0.5 * (mass[1:] + mass[:-1]) * (v[1] - v[0])
         total = float(cells.sum())
-        if not abs(total - 1.0) <= SAME_MASS:
+        ends = float(cells[:N_END].sum() + cells[-N_END:].sum())
+        if not 0.0 < total < np.inf or ends > SAME_MASS * total:
             raise ValueError(
-                f"{words} is no proper prior: its density has the integral {total:.4g} instead of "
-                "1. Use a distribution that can be normalised, such as pm.Normal.dist(0, 10)."
+                f"{words} is no proper prior: its density has no integral. Use a distribution that "
+                "can be normalised, such as pm.Normal.dist(0, 10)."
             )
+        # PyMC may hold arguments in single precision, and a user's density may lack a factor.
+        log_mass = 0.0 if abs(total - 1.0) <= SAME_MASS else log(total)
         below = np.concatenate([[0.0], np.cumsum(cells)]) / total
         above = np.concatenate([[0.0], np.cumsum(cells[::-1])])[::-1] / total
         with np.errstate(divide="ignore"):
             z = np.where(below < 0.5, ndtri(below), -ndtri(above))
         kept = np.flatnonzero(np.abs(z) <= MAX_Z)
         kept = kept[np.concatenate([[True], np.diff(z[kept]) > 1e-12])]
-        return cls(words, density, forward, backward, middle, width, z[kept], v[kept], variable)
+        return cls(
+            words,
+            density,
+            forward,
+            backward,
+            middle,
+            width,
+            z[kept],
+            v[kept],
+            log_mass,
+            variable,
+        )
 
     def _cell(self, places: Floats, edges: Floats) -> NDArray[np.int64]:
         return np.clip(np.searchsorted(edges, places, side="right") - 1, 0, len(edges) - 2)
@@ -195,7 +213,7 @@ class Tabulated:
             found = self.density(theta)
             # A positive parameter that has become 0 by rounding has no place on the line.
             exists = np.isfinite(self.forward(theta)) & ~np.isnan(found)
-        return np.where(exists, found, -np.inf)
+        return np.where(exists, found - self.log_mass, -np.inf)
 
 
 @dataclass(frozen=True)

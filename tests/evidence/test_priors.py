@@ -1,4 +1,4 @@
-"""Priors of parameters, against Gaussian integrals and against brute force on grids."""
+"""Priors of parameters, against brute force on grids."""
 
 import numpy as np
 import pymc as pm
@@ -8,85 +8,10 @@ from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 
 import pmsr
-from pmsr.evidence.distributions import read_prior, read_priors
 from pmsr.evidence.priors import Given, Normal
 from pmsr.settings import FINALIST, Settings
 
 N_ERRORS = 4.0  # of 20 comparisons, one in a thousand is beyond
-
-
-def _line(seed):
-    rng = np.random.default_rng(seed)
-    x, errors = np.linspace(1.0, 3.0, 12), rng.uniform(0.05, 0.2, 12)
-    return x, 1.0 + 2.0 * x + errors * rng.standard_normal(12), errors
-
-
-def _linear_log_z(flat, own, y, errors, mean, deviation):
-    """Log Z(gamma) and log Z(1) of a linear law with a normal prior on its last parameter."""
-    w, n = 1.0 / errors, len(y)
-    basis = np.linalg.qr(flat * w[:, None])[0] if flat.shape[1] else np.zeros((n, 0))
-
-    def rest(column):
-        return column * w - basis @ (basis.T @ (column * w))
-
-    r, b = rest(y) - mean * rest(own), rest(own)
-    logs = []
-    for phi in (1.0 / np.sqrt(n), 1.0):
-        spread = 1.0 + phi * deviation**2 * (b @ b)
-        square = r @ r - phi * deviation**2 * (b @ r) ** 2 / spread
-        log_z = -phi * (0.5 * n * np.log(2.0 * np.pi) + np.log(errors).sum() + 0.5 * square)
-        log_z += 0.5 * flat.shape[1] * np.log(2.0 * np.pi / phi) - 0.5 * np.log(spread)
-        logs.append(log_z)
-    return np.array(logs)
-
-
-@pytest.mark.parametrize(
-    ("mean", "deviation"),
-    # As the data have it, broad, in conflict with the data, and as good as exact.
-    [(2.0, 0.05), (2.0, 1.0), (2.5, 0.1), (2.6, 0.02), (0.0, 1e4), (2.0, 2e-7)],
-)
-def test_both_integrals_match_the_closed_form_of_a_linear_law_with_known_errors(mean, deviation):
-    x, y, errors = _line(3)
-    found = pmsr.compute_evidence(
-        "c0 + c1*x0",
-        x,
-        y,
-        y_err=errors,
-        priors={"c1": (mean, deviation)},
-        settings=FINALIST,
-        random_seed=1,
-    )
-    exact = _linear_log_z(np.ones((12, 1)), x, y, errors, mean, deviation)
-    assert found.log_q_se < 0.02
-    assert found.log_q == pytest.approx(exact[1] - exact[0], abs=N_ERRORS * found.log_q_se + 1e-4)
-    # The prior is normalised: so are the integrals themselves.
-    assert found.log_z == pytest.approx(exact[1], abs=0.05)
-
-
-def test_a_law_all_of_whose_parameters_have_priors_has_no_flat_direction():
-    x, y, errors = _line(4)
-    found = pmsr.compute_evidence(
-        "c0*x0",
-        x,
-        y,
-        y_err=errors,
-        priors={"c0": pm.Normal.dist(2.5, 0.1)},
-        settings=FINALIST,
-        random_seed=1,
-    )
-    exact = _linear_log_z(np.zeros((12, 0)), x, y, errors, 2.5, 0.1)
-    assert found.log_q == pytest.approx(exact[1] - exact[0], abs=N_ERRORS * found.log_q_se + 1e-4)
-
-
-def test_a_factor_that_the_data_cannot_tell_from_a_flat_one_changes_nothing():
-    x, y, errors = _line(5)
-    law = pmsr.Equation("c0*k*x0 + c1", ["x0"], ["k"])
-    one = pmsr.compute_evidence(
-        law, x, y, y_err=errors, priors={"k": (2.0, 0.1)}, settings=FINALIST, random_seed=1
-    )
-    exact = _linear_log_z(np.ones((12, 1)), x, y, errors, 0.0, 1e9)  # broad: flat
-    assert one.failure is None
-    assert one.log_q == pytest.approx(exact[1] - exact[0], abs=N_ERRORS * one.log_q_se + 1e-4)
 
 
 def _decay(seed, n=15):
@@ -213,63 +138,6 @@ def test_the_prior_belongs_to_the_parameter_and_not_to_the_spelling():
     for other in logs[1:]:
         error = np.hypot(logs[0].log_q_se, other.log_q_se)
         assert other.log_q == pytest.approx(logs[0].log_q, abs=N_ERRORS * error + 1e-3)
-
-
-@pytest.mark.parametrize(
-    ("prior", "same"),
-    [
-        (lambda: pm.HalfNormal.dist(2.0), stats.halfnorm(0, 2)),
-        (lambda: pm.Gamma.dist(0.3, 3.0), stats.gamma(0.3, scale=1 / 3)),
-        (lambda: pm.Beta.dist(2.0, 5.0), stats.beta(2, 5)),
-        (lambda: pm.Cauchy.dist(1.0, 2.0), stats.cauchy(1, 2)),
-        (lambda: pm.TruncatedNormal.dist(0.0, 1.0, lower=0.5), stats.truncnorm(0.5, np.inf)),
-    ],
-    ids=["half-normal", "gamma", "beta", "cauchy", "truncated"],
-)
-def test_a_prior_is_a_standard_normal_in_its_own_coordinate(prior, same):
-    found = read_prior("c", prior())
-    z = np.linspace(-4.0, 4.0, 101)
-    theta = found.from_z(z)
-    exact = np.where(z < 0.0, stats.norm.ppf(same.cdf(theta)), -stats.norm.ppf(same.sf(theta)))
-    assert np.allclose(exact, z, atol=3e-3)
-    assert np.allclose(found.to_z(theta)[0], z, atol=1e-6)
-    assert np.allclose(found.log_density(theta), same.logpdf(theta), atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("prior", "match"),
-    [
-        (lambda: pm.Poisson.dist(3), "is discrete"),
-        (lambda: pm.Flat.dist(), "no proper prior"),
-        (lambda: pm.Normal.dist(0, 1, shape=2), "must be of one number"),
-        (lambda: pm.Normal.dist(pm.Normal.dist(0, 1), 1), "itself random"),
-        (lambda: pm.HalfNormal, r"pm\.HalfNormal\.dist"),
-        (lambda: 3.0, "no distribution"),
-        (lambda: (1.0, 0.0), "must be positive"),
-        (lambda: (1.0, -1.0), "must be positive"),
-        (lambda: (1.0, np.nan), "finite value"),
-        (lambda: (1.0, 1e-20), "as exact"),
-    ],
-)
-def test_what_is_no_proper_prior_of_one_number_is_refused_in_words(prior, match):
-    with pytest.raises(ValueError, match=match):
-        read_prior("c1", prior())
-
-
-def test_priors_of_unknown_names_and_of_sigma_are_refused():
-    x, y, _ = _line(1)
-    with pytest.raises(ValueError, match="no parameter 'c7'"):
-        pmsr.compute_evidence("c0*x0", x, y, priors={"c7": (1.0, 0.1)})
-    with pytest.raises(ValueError, match="sigma_max"):
-        read_priors({"sigma": (1.0, 0.1)})
-    with pytest.raises(ValueError, match="dictionary"):
-        read_priors([("c1", (1.0, 0.1))])
-
-
-def test_a_prior_without_mass_where_the_law_exists_is_a_failure_in_words():
-    x, y, _ = _line(1)
-    found = pmsr.compute_evidence("c1*log(x0 + c0)", x, y, priors={"c0": (-50.0, 0.1)})
-    assert found.log_q == -np.inf and found.failure
 
 
 def test_parameters_with_priors_are_found_by_name():
