@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.data import Data, check_X
+from pmsr.data import Data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import CHAINS
 from pmsr.evidence.noise import GAUSSIAN
@@ -330,7 +330,8 @@ def _suggest(result: Result) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
             column = data.X[:, data.names.index(data.measured[0])]
             index = np.linspace(column.min(), column.max(), N_GRID)
             measured = index[:, None]
-        points = check_X(measured, data.names, constants=data.constants)
+        points = np.repeat(data.X[:1], len(measured), axis=0)  # known constants are in all rows
+        points[:, [data.names.index(name) for name in data.measured]] = measured
         mean = forecast(families, points, data.names).mean
     except (ValueError, OutOfTime):  # not sampled, or no time to
         return None, None
