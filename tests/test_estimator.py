@@ -712,5 +712,5 @@ def test_the_noise_may_be_chosen_by_the_data(tmp_path):
     np.testing.assert_allclose(fitted.predict([[1.0], [3.0]]), [3.0, 7.0], atol=0.2)
     with pytest.raises(ValueError, match=r'noise="auto" is for a search'):
         pmsr.compute_evidence("c0*x0", x, y, settings=pmsr.Settings(noise="auto"))
-    with pytest.raises(ValueError, match="goes neither with checkpoint nor with warm_start"):
-        BayesianSymbolicRegressor(noise="auto", warm_start=True).fit(x[:, None], y)
+    with pytest.raises(ValueError, match="does not go with checkpoint"):
+        BayesianSymbolicRegressor(noise="auto", checkpoint=tmp_path / "c").fit(x[:, None], y)

@@ -411,7 +411,10 @@ NOISE_COLUMNS = ("noise", "equation", "log_q", "score")
 
 def record_noise_table(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
     """Return what each noise model makes of the data as JSON knows it."""
-    return None if table is None else table[list(NOISE_COLUMNS)].to_dict("records")
+    if table is None:
+        return None
+    rows = table[list(NOISE_COLUMNS)].itertuples(index=False)
+    return [dict(zip(NOISE_COLUMNS, row, strict=True)) for row in rows]
 
 
 def read_noise_table(records: object) -> pd.DataFrame | None:
