@@ -143,7 +143,7 @@ class GroupedEquation(FittedEquation):
         )
 
     @property
-    def issampled_parts(self) -> bool:
+    def is_sampled(self) -> bool:
         """Whether the posterior of all groups is known already."""
         return all(one.is_sampled for one in self.parts.values())
 

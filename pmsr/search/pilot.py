@@ -51,29 +51,46 @@ def look_at_small_laws(bench: Bench) -> tuple[Leader, ...]:
     return last.leaders.laws[:N_LEADERS]
 
 
-def find_tuning(bench: Bench, leaders: Sequence[Leader] | None = None) -> Tuning | None:
+def find_tuning(
+    bench: Bench, leaders: Sequence[Leader] | None = None
+) -> Tuning | tuple[Tuning, ...] | None:
     """Return the weights of residuals that suit the best of some small laws.
 
     None where weights do not depend on a fit. A robust noise then knows its outliers before it
-    meets the other laws. `leaders` are the best under normal noise, if they are known.
+    meets the other laws. `leaders` are the best under normal noise, if they are known. Of several
+    groups each has weights of its own.
     """
     problem = bench.problem
     if not problem.noise.needs_tuning:
         return None
     if leaders is None:
-        plain = replace(problem, noise=GAUSSIAN, data=replace(problem.data, y_err=None))
+        plain = _under_normal_noise(problem)
         leaders = look_at_small_laws(replace(bench, problem=plain))
-    best: tuple[float, Tuning | None] = (-np.inf, None)
+    best: tuple[float, list[Tuning | None]] = (-np.inf, [None])
     for law in leaders:
         rng = np.random.default_rng(seed_for(f"{law.law:016x}", bench.seed))
         try:
-            target = make_target(law.program, problem, bench.settings.n_multistarts, rng=rng)
+            targets = [
+                make_target(law.program, part, bench.settings.n_multistarts, rng=rng)
+                for part in problem.parts or (problem,)
+            ]
         except (FitError, np.linalg.LinAlgError):
             continue
-        score = linear_log_q(target) + law.log_p
+        score = sum(linear_log_q(target) for target in targets) + law.log_p
         if score > best[0]:
-            best = score, target.problem.tuning
-    return best[1]
+            best = score, [target.problem.tuning for target in targets]
+    known = [one for one in best[1] if one is not None]
+    if len(known) < len(best[1]):
+        return None
+    return tuple(known) if problem.parts else known[0]
+
+
+def _under_normal_noise(problem: Problem) -> Problem:
+    """Return the same measurements, were their noise normal and of one size."""
+    parts = tuple(map(_under_normal_noise, problem.parts))
+    return replace(
+        problem, noise=GAUSSIAN, data=replace(problem.data, y_err=None), parts=parts
+    )
 
 
 def make_bench(problem: Problem, search: Search, settings: Settings, seed: int) -> Bench:
