@@ -202,9 +202,7 @@ class Problem:
             for name in ("weights", "residuals")
         )
         sigma = float(np.mean([one.sigma for one in tunings]))
-        parts = [
-            replace(part, tuning=one) for part, one in zip(self.parts, tunings, strict=True)
-        ]
+        parts = [replace(part, tuning=one) for part, one in zip(self.parts, tunings, strict=True)]
         return replace(self, parts=tuple(parts), tuning=Tuning(weights, residuals, sigma))
 
     @property

@@ -178,7 +178,7 @@ def gather_content(
         with quietly():  # a drawing shows where the data end
             try:
                 posterior = result.best.compact_posterior
-                if variable is not None:
+                if variable is not None and data.groups is None:
                     column = data.names.index(variable)
                     low, high = data.X[:, column].min(), data.X[:, column].max()
                     room = BEYOND * (high - low)
@@ -187,7 +187,7 @@ def gather_content(
                     points = np.repeat(np.median(data.X, axis=0)[None, :], N_GRID, axis=0)
                     points[:, column] = grid
                     grid_prediction = result.tabulate_at(points, level)
-                prediction = result.tabulate_at(data.X, level)
+                prediction = result.tabulate_at(data.X, level, groups=data.groups)
             # Weighed, but not sampled, as the result's warnings say; or so many rows that there is
             # no time to predict them all.
             except (ValueError, OutOfTime):

@@ -88,9 +88,7 @@ def find_tuning(
 def _under_normal_noise(problem: Problem) -> Problem:
     """Return the same measurements, were their noise normal and of one size."""
     parts = tuple(map(_under_normal_noise, problem.parts))
-    return replace(
-        problem, noise=GAUSSIAN, data=replace(problem.data, y_err=None), parts=parts
-    )
+    return replace(problem, noise=GAUSSIAN, data=replace(problem.data, y_err=None), parts=parts)
 
 
 def make_bench(problem: Problem, search: Search, settings: Settings, seed: int) -> Bench:
