@@ -28,6 +28,9 @@ class Coverage:
         Log of the sum of exp(log q + log P) over all laws that were only screened.
     is_settled
         Whether the best score had ceased to rise when time ended.
+    left_out, brought_back
+        Columns that the search did not begin with, and the generation after which laws could depend
+        on them; 0 if they never could.
     """
 
     n_folded: int = 0
@@ -40,6 +43,8 @@ class Coverage:
     n_units: int = 0
     log_rest: float = float("-inf")
     is_settled: bool = True
+    left_out: tuple[str, ...] = ()
+    brought_back: int = 0
 
 
 def describe_coverage(coverage: Coverage, unweighed_share: float) -> list[str]:
@@ -63,8 +68,9 @@ def describe_coverage(coverage: Coverage, unweighed_share: float) -> list[str]:
             f"{coverage.n_sampled:,} of them weighed by sampling."
         )
     if coverage.n_enumerated:
+        of = " of the columns it began with" if coverage.left_out else ""
         sentences.append(
-            f"All {coverage.n_enumerated:,} laws of up to {coverage.level} nodes were screened."
+            f"All {coverage.n_enumerated:,} laws{of} of up to {coverage.level} nodes were screened."
         )
     if coverage.n_shapes:
         sentences.append(
@@ -75,7 +81,27 @@ def describe_coverage(coverage: Coverage, unweighed_share: float) -> list[str]:
         sentences.append(
             f"Laws that were only screened hold {percent(unweighed_share)} of the probability."
         )
+    if coverage.left_out:
+        sentences.append(_describe_left_out(coverage))
     return sentences
+
+
+def _describe_left_out(coverage: Coverage) -> str:
+    """Say which columns were left out, and whether they came back.
+
+    Examples
+    --------
+    >>> _describe_left_out(Coverage(left_out=("p", "T"), brought_back=30))
+    'The search began without p, T, which seem not to matter; they came back after generation 30.'
+    """
+    names = list(coverage.left_out)
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    end = (
+        f"they came back after generation {coverage.brought_back}."
+        if coverage.brought_back
+        else "there was no time to bring them back: no law can depend on them."
+    )
+    return f"The search began without {', '.join(names[:8])}{more}, which seem not to matter; {end}"
 
 
 def untried_operators(operators: tuple[str, ...]) -> list[str]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -304,6 +304,11 @@ class Result:
             notes.append(f"Usual operators that were not tried: {' '.join(untried)}.")
         return notes
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that no law could depend on: there was no time to bring them back."""
+        return () if self.coverage.brought_back else self.coverage.left_out
+
     @cached_property
     def inclusion(self) -> pd.DataFrame:
         """The probability that each variable and operator is part of the law.
@@ -568,6 +573,105 @@ class Result:
             table.insert(2, "map", self._curve(points, groups))
         table.attrs["level"] = level
         return table
+
+    # Any: Matplotlib's Axes, which this layer does not import.
+    def plot_fit(
+        self, which: int | str | None = None, *, level: float = 0.95, ax: Any = None
+    ) -> Any:
+        """Draw an equation with its data and intervals.
+
+        Parameters
+        ----------
+        which
+            Its place in the table, counted from 0, or its name; by default the best.
+        level
+            Probability of the intervals.
+        ax
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+            As :meth:`FittedEquation.plot`.
+
+        Examples
+        --------
+        >>> from pmsr.data import load_galileo
+        >>> from pmsr.result.comparison import weigh_equations
+        >>> result = weigh_equations(["c0*H", "c0*sqrt(H)"], *load_galileo("shelf"), random_seed=1)
+        >>> ax = result.plot_fit()
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('H', 'D')
+        >>> ax.figure.clear()
+        """
+        return self._which(which).plot(level=level, ax=ax)
+
+    def plot_residuals(
+        self,
+        which: int | str | None = None,
+        *,
+        against: Literal["prediction", "order"] = "prediction",
+        ax: Any = None,
+    ) -> Any:
+        """Draw what an equation leaves unexplained, see :meth:`FittedEquation.plot_residuals`.
+
+        Parameters
+        ----------
+        which
+            Its place in the table, counted from 0, or its name; by default the best.
+        against, ax
+            As there.
+        """
+        return self._which(which).plot_residuals(against=against, ax=ax)
+
+    def plot_front(
+        self,
+        *,
+        measure: Literal["score", "log_q", "rmse"] | None = None,
+        n_labels: int = 5,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the equations against their complexity, see :func:`pmsr.plots.plot_front`.
+
+        Parameters
+        ----------
+        measure
+            What to draw; by default the score, or the error where there is no evidence.
+        n_labels, ax
+            As there.
+
+        Returns
+        -------
+        Axes
+            With the best pointed out.
+        """
+        from pmsr.plots import plot_front
+
+        if measure is None:
+            measure = "score" if engine_of(self.search).has_evidence else "rmse"
+        winner = self.table.index[self.chosen]
+        return plot_front(self.table, measure=measure, winner=winner, n_labels=n_labels, ax=ax)
+
+    def plot_families(self, *, n_bars: int = 8, ax: Any = None) -> Any:
+        """Draw the probabilities of the families, see :func:`pmsr.plots.plot_families`.
+
+        Parameters
+        ----------
+        n_bars
+            How many have a bar of their own.
+        ax
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+        """
+        from pmsr.plots import plot_families
+
+        return plot_families(self.family_table, n_bars=n_bars, ax=ax)
+
+    def _which(self, which: int | str | None) -> FittedEquation:
+        return self.best if which is None else self.equations[self._place(which)]
 
     def _curve(self, points: Floats, groups: Any) -> Floats:
         """Return the best fit of the best equation at points."""
@@ -969,6 +1073,8 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays: dict[str, NDArray[Any]] = {"X": result.data.X, "y": result.data.y}
     if result.data.y_err is not None:
         arrays["y_err"] = result.data.y_err
+    if result.data.X_err is not None:
+        arrays["X_err"] = result.data.X_err
     if result.data.counts is not None:
         arrays["counts"] = result.data.counts
     equations = []

@@ -321,7 +321,8 @@ def read_coverage(record: Mapping[str, Any]) -> Coverage:
     if not isinstance(is_settled, bool) or not log_rest < math.inf:
         raise ValueError(f"a search cannot have seen {dict(record)!r}")
     known = {name: as_count(record.get(name, 0)) for name in counts}
-    return Coverage(**known, log_rest=log_rest, is_settled=is_settled)
+    left_out = tuple(map(as_text, as_list(record.get("left_out", []))))
+    return Coverage(**known, log_rest=log_rest, is_settled=is_settled, left_out=left_out)
 
 
 def record_draws(draws: Draws, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -433,6 +434,8 @@ def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         for argument, name in (("y_err", "y_err"), ("sample_weight", "counts"))
         if name in arrays
     }
+    if "X_err" in arrays:
+        measured["X_err"] = _check_shape(arrays["X_err"], arrays["X"].shape)
     groups = record.get("groups")
     if groups is not None:
         groups = [as_text(label) for label in as_list(groups)]

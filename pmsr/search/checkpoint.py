@@ -33,6 +33,7 @@ from pmsr.search.islands import Island
 from pmsr.search.leaders import Leader
 from pmsr.search.memory import Memory, Records
 from pmsr.search.sampler import Sampler
+from pmsr.settings import Search
 
 FORMAT = 2
 BUDGETS = ("generations", "max_time", "max_evaluations", "max_units", "patience")
@@ -446,8 +447,8 @@ def fingerprint(bench: Bench) -> str:
     options = asdict(bench.search)
     for name in (*BUDGETS, "n_finalists"):
         del options[name]
-    for name in ("forbid", "max_uses", "require", "exclude"):
-        if not options[name]:
+    for name in ("forbid", "max_uses", "require", "exclude", "screen_columns"):
+        if options[name] == getattr(Search(), name):
             del options[name]  # as in checkpoints that are older than these options
     digest = blake2b(digest_size=16)
     digest.update(data.X.tobytes())

@@ -20,6 +20,7 @@ from pmsr.limits import OutOfTime, time_left, time_limit
 from pmsr.search.archive import Archive, Candidate
 from pmsr.search.bench import Bench
 from pmsr.search.checkpoint import BUDGETS, State, fingerprint, load_state, save_state
+from pmsr.search.columns import find_return
 from pmsr.search.finalists import breaks, gather, order_finalists, reserve, spell, weigh_finalists
 from pmsr.search.funnel import Funnel, Unit, enumerate_into
 from pmsr.search.genome import constant_equation
@@ -84,6 +85,9 @@ class Evolution:
         Whether the best score had not risen for a while when the search ended.
     screened
         All that is remembered of programs that were screened, of all islands.
+    left_out, brought_back
+        Names of columns that the search did not begin with, because nothing in the data speaks for
+        them at first sight, and after which generation they came back; 0 if never.
     state, fingerprint
         Where it ended, and of which data, options and seed: `run_evolution` can go on from there.
     """
@@ -110,6 +114,8 @@ class Evolution:
     log_rest: float = -np.inf
     is_settled: bool = True
     screened: Records = field(default_factory=Records.none)
+    left_out: tuple[str, ...] = ()
+    brought_back: int = 0
     state: State | None = None
     fingerprint: str = ""
 
@@ -199,7 +205,7 @@ def run_evolution(
     seeds = [guess_without_constant(seed, problem.data) for seed in seeds]
     check_guesses(seeds, search)
     seed = int(np.random.default_rng(random_seed).integers(2**63))
-    bench = make_bench(problem, search, settings, seed)
+    bench = make_bench(problem, search, settings, seed, seeds)
     _ = bench.primitives  # or an error that says which operators there are
     run = _Run(bench, seeds, n_jobs)
     with run.workers.parallel:
@@ -251,6 +257,13 @@ def guess_without_constant(seed: Equation, data: Data) -> Equation:
     return Equation(seed.text, kept, seed.parameters)
 
 
+def _forget_expanded(island: Island) -> Island:
+    """Return an island whose best laws wait to be expanded."""
+    judge = island.judge.copy()
+    judge.expanded = frozenset()
+    return replace(island, judge=judge)
+
+
 def check_guesses(guesses: Sequence[Equation], search: Search) -> None:
     """Refuse a guess that breaks one of the user's rules: the search would drop it."""
     for guess in guesses:
@@ -293,6 +306,7 @@ class _Run:
         judge = Funnel(bench) if bench.is_screened else Sampler()
         self.ground = Island(0, judge)  # what all islands begin from
         self.tally: dict[str, int] = {}  # what was counted before them
+        self.left_out, self.brought_back = bench.left_out, 0
 
     def delay(self, seconds: float) -> None:
         """Let the clock start so much later."""
@@ -335,6 +349,7 @@ class _Run:
         self.reached = state
         for record in state.history:
             self.history.record(**record)
+        self._bring_back()
         if state.budget == self._budget():
             self.ended = state.ended
 
@@ -402,7 +417,7 @@ class _Run:
         up to where a run came, it is a function of the problem and the seed alone.
         """
         if not self.is_enumerated:
-            show("screening the smallest laws")
+            show("screening the smallest laws" + self._columns())
             yield from self._levels()
             if not self.is_enumerated:
                 return
@@ -423,7 +438,31 @@ class _Run:
             self.slowest = max(self.slowest, time.monotonic() - clock) if last else 0.0
             self._record(done)
             self.islands = exchange(done) if last and last % period == 0 else tuple(done)
+            if self._bring_back():
+                show("all columns again")
+                # What was expanded may be so once more, by the others.
+                self.islands = tuple(_forget_expanded(island) for island in self.islands)
+                self.last_improvement = self.generation
             yield True
+
+    def _columns(self) -> str:
+        """Name the columns that the search begins with, if these are not all."""
+        used = [name for name in self.data.names if name not in self.left_out]
+        if not self.left_out:
+            return ""
+        return f" of {', '.join(used)}, {len(used)} of {len(self.data.names)} columns"
+
+    def _bring_back(self) -> bool:
+        """Let laws depend on the columns that were left out, if it is time; tell whether it is."""
+        if not self.bench.left_out:
+            return False
+        found = find_return(self.history, self.search.refresh or PERIOD)
+        if found is None:
+            return False
+        self.brought_back = found
+        self.bench = replace(self.bench, left_out=())
+        self.workers = replace(self.workers, bench=self.bench)
+        return True
 
     def _land(self) -> tuple[Island, ...]:
         """Return islands without a population, which know what was enumerated."""
@@ -514,7 +553,7 @@ class _Run:
         laws = [law for law in laws if breaks(spelled[law.key][0], self.bench) is None]
         places = group_laws([Trace(spelled[law.key][0].key) for law in laws])
         keys = {str(spelled[laws[k].key][0]): spelled[laws[k].key][1] for k in places}
-        if not keys and self.bench.restrictions is not None:
+        if not keys and Restrictions.of(self.search, names) is not None:
             raise ValueError(
                 "No law that keeps to forbid, max_uses, require and exclude could be weighed. "
                 "Loosen them, allow more operators, or give the search more time."
@@ -574,6 +613,8 @@ class _Run:
             log_rest=sum_scores(screened, np.array(final, dtype=np.uint64)),
             is_settled=self._is_settled(),
             screened=screened,
+            left_out=self.left_out,
+            brought_back=self.brought_back,
             state=self.reached,
             fingerprint=fingerprint(self.bench),
         )
