@@ -211,8 +211,10 @@ class Problem:
             for name in ("weights", "residuals")
         )
         sigma = float(np.mean([one.sigma for one in tunings]))
+        known = [one.errors for one in tunings if one.errors is not None]
+        errors = np.concatenate(known) if len(known) == len(tunings) else None
         parts = [replace(part, tuning=one) for part, one in zip(self.parts, tunings, strict=True)]
-        return replace(self, parts=tuple(parts), tuning=Tuning(weights, residuals, sigma))
+        return replace(self, parts=tuple(parts), tuning=Tuning(weights, residuals, sigma, errors))
 
     @property
     def untuned(self) -> "Problem":

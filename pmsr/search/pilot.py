@@ -151,10 +151,12 @@ def choose_noise(
     """
     if data.y_err is not None or data.X_err is not None:
         return GAUSSIAN.name, ()
-    if len(data.y) > MOST_ROWS:
+    if len(data.y) > MOST_ROWS and data.groups is None:
         rng = np.random.default_rng(seed)
         data = data.take(np.sort(rng.choice(len(data.y), MOST_ROWS, replace=False)))
     names = _admitted(data)
+    if data.groups is not None and settings.shared_sigma:
+        names = [name for name in names if NOISES[name].has_sigma]
     if not programs:
         plain = replace(settings, noise=GAUSSIAN.name)
         bench = Bench(Problem.of(data, plain, search.max_parameters), search, plain, seed)

@@ -2,10 +2,12 @@ import json
 import pickle
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from pmsr.report.content import gather_content
+from pmsr.report.page import write_report
 from pmsr.result.comparison import compare, weigh_equations
 from pmsr.result.grouped import GroupedEquation
 from pmsr.result.result import load_result
@@ -195,3 +197,20 @@ def test_a_report_is_gathered(result):
     content = gather_content(result)
     assert len(content.prediction) == len(y)
     assert content.suggestions is None
+
+
+def test_every_group_is_drawn_with_a_mark_of_its_own(result):
+    ax = result.best.plot()
+    drawn = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
+    assert [line.get_label() for line in drawn] == list(SLOPES)
+    assert len({line.get_marker() for line in drawn}) == 3
+    assert len(ax.get_lines()) == 6 and len(ax.collections) == 3
+    left, _ = result.best.plot_residuals()
+    assert len(left.get_lines()[-1].get_ydata()) == len(y)
+    for one in (ax, left):
+        plt.close(one.figure)
+
+
+def test_a_report_is_written(result, tmp_path):
+    page = write_report(tmp_path / "report.html", gather_content(result)).read_text()
+    assert "c0" in page

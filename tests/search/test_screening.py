@@ -274,10 +274,10 @@ def test_groups_are_screened_as_they_are_weighed(noise, shared):
     texts = ("c0*x0", "c0 + c1*x0", "c0*x0**c1")
     laws = [Equation(text, ["x0"]).program for text in texts]
     if problem.noise.needs_tuning:
-        residuals = y - slope * x
+        line = Equation("c0*x0", ["x0"]).program
         tunings = [
-            part._tuned_to(residuals[groups == label]).tuning
-            for label, part in zip("abc", problem.parts, strict=True)
+            part.tuned(line, np.array([constant])).tuning
+            for constant, part in zip((2.0, 1.0, 3.0), problem.parts, strict=True)
         ]
         screened = screen(Batch.of(laws), problem.with_tunings(tunings), 0)
     else:
