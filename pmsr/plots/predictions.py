@@ -175,6 +175,63 @@ def _without_poles(values: Floats, window: tuple[float, float]) -> Floats:
     return cut
 
 
+def draw_groups(
+    lines: Mapping[str, tuple[NDArray[np.float64], pd.DataFrame, Data]],
+    *,
+    level: float = 0.95,
+    units: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one law through the data of several groups.
+
+    Parameters
+    ----------
+    lines
+        Of each group, by its label: values of the variable, predictions there as
+        :func:`pmsr.predict` returns them, and the group's data.
+    level, units, ax
+        As in `plot_fit`.
+
+    Returns
+    -------
+    Axes
+        For each group, in a colour and with a mark of its own, the best fit, the prediction
+        interval and the data.
+    """
+    ax = ax or new_axes()
+    shades = plt.colormaps["viridis"](np.linspace(0.0, 0.85, len(lines)))
+    lowest, highest = np.inf, -np.inf
+    for number, (label, (x, prediction, data)) in enumerate(lines.items()):
+        order = np.argsort(x, kind="stable")
+        x, drawn, color = x[order], prediction.iloc[order], shades[number]
+        width = ROOM * np.ptp(data.y)
+        window = data.y.min() - width, data.y.max() + width
+        lowest, highest = min(lowest, window[0]), max(highest, window[1])
+        low, high = (drawn[f"prediction_{end}"].to_numpy() for end in ("low", "high"))
+        ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0.0)
+        curve = _without_poles(drawn["map"].to_numpy(dtype=np.float64), window)
+        style = _STYLES[number % len(_STYLES)]
+        ax.plot(x, curve, color=color, linewidth=1.5, linestyle=style)
+        mark = {**DATA, "marker": "os^Dv*PX"[number % 8], "markeredgecolor": color}
+        ax.plot(data.X[:, 0], data.y, **mark, label=plain(label))
+    _, _, first = next(iter(lines.values()))
+    ax.set(xlabel=axis_label(first.names[0], units), ylabel=axis_label(first.target, units))
+    ax.margins(x=0.0)
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(max(bottom, lowest), min(top, highest))
+    finish(ax)
+    title = f"group: best fit and {100 * level:g} % prediction interval"
+    ax.figure.legend(
+        *ax.get_legend_handles_labels(),
+        title=title,
+        loc="outside upper center",
+        ncols=min(5, len(lines)),
+        frameon=False,
+        fontsize="small",
+    )
+    return ax
+
+
 def plot_parity(
     y: ArrayLike,
     prediction: pd.DataFrame,

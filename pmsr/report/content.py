@@ -212,7 +212,7 @@ def gather_content(
                     points = result.best.line_points(variable)
                     grid = points[:, result.best.data.names.index(variable)]
                     grid_prediction = result.best.tabulate_at(points, level)
-                prediction = result.tabulate_at(data.X, level)
+                prediction = result.tabulate_at(data.X, level, groups=data.groups)
             # Weighed, but not sampled, as the result's warnings say; or so many rows that there is
             # no time to predict them all.
             except (ValueError, OutOfTime):
@@ -273,6 +273,8 @@ def _show_laws(result: Result, names: Sequence[str], level: float) -> dict[str, 
     """Return the laws that the page can draw; those that count, with their posteriors."""
     shown: dict[str, ShownLaw] = {}
     for place, (name, one) in enumerate(zip(names, result.equations, strict=True)):
+        if one.parts:  # a curve for each group, which the page does not draw yet
+            continue
         if one.evidence.failure is not None or (len(shown) >= MAX_LAWS and place != result.chosen):
             continue
         is_cheap = one.is_sampled or len(one.weighed.chains) == CHAINS
@@ -298,7 +300,7 @@ def _show_laws(result: Result, names: Sequence[str], level: float) -> dict[str, 
 def _look_ahead(result: Result, level: float) -> pd.DataFrame | None:
     """Return what the best predicts at the least, a middle and the largest of its inputs."""
     best, data = result.best, result.best.data
-    if not best.used:
+    if not best.used or best.parts:
         return None
     if best.line is not None:
         column = data.names.index(best.line)
@@ -324,11 +326,14 @@ def _suggest(result: Result) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
     try:
         places = result.suggest(N_SUGGESTED)
         families = leading_families(result.families)
-        points = places[list(data.names)].to_numpy(dtype=np.float64)
-        index = np.arange(1.0, len(points) + 1)
-        if len(data.names) == 1:
-            index = np.linspace(data.X.min(), data.X.max(), N_GRID)
-            points = index[:, None]
+        index = np.arange(1.0, len(places) + 1)
+        measured = places[list(data.measured)].to_numpy(dtype=np.float64)
+        if len(data.measured) == 1:
+            column = data.X[:, data.names.index(data.measured[0])]
+            index = np.linspace(column.min(), column.max(), N_GRID)
+            measured = index[:, None]
+        points = np.repeat(data.X[:1], len(measured), axis=0)  # known constants are in all rows
+        points[:, [data.names.index(name) for name in data.measured]] = measured
         mean = forecast(families, points, data.names).mean
     except (ValueError, OutOfTime):  # not sampled, or no time to
         return None, None

@@ -10,8 +10,11 @@ from typing import Any
 import pandas as pd
 
 from pmsr.data import Data, make_data, suggest
+from pmsr.evidence.distributions import read_constants
 from pmsr.shell.data_files import NOTES, choose_columns, choose_labels, in_rows, split_table
 from pmsr.shell.wording import in_words_of_a_shell
+
+Known = float | tuple[float, float]  # a number, or one with its standard error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +97,8 @@ class Measurements:
         The other columns, by name.
     notes
         What was done to the file, in sentences.
+    constants
+        Numbers that are known, by name; some with a standard error.
     """
 
     columns: Columns
@@ -101,6 +106,7 @@ class Measurements:
     y: "pd.Series[float]"
     others: pd.DataFrame
     notes: tuple[str, ...] = ()
+    constants: Mapping[str, Known] = field(default_factory=dict)
 
     @property
     def y_err(self) -> "pd.Series[float] | None":
@@ -157,11 +163,17 @@ class Measurements:
             In the words of somebody who has a file: rows as the file counts them.
         """
         with in_words_of_a_file(self.X.index.to_list(), self.columns):
-            return make_data(self.X, self.y, **self.measured)
+            constants = read_constants(self.constants)
+            return make_data(self.X, self.y, **self.measured, constants=constants)
 
 
 def read_measurements(
-    table: pd.DataFrame, columns: Columns, source: str, *, drop_missing: bool = False
+    table: pd.DataFrame,
+    columns: Columns,
+    source: str,
+    *,
+    drop_missing: bool = False,
+    constants: Mapping[str, Known] | None = None,
 ) -> Measurements:
     """Take the measurements out of a table.
 
@@ -175,6 +187,8 @@ def read_measurements(
         What the table is called in errors.
     drop_missing
         Whether to leave out rows in which one of these columns has no value.
+    constants
+        Numbers that are known.
     """
     notes = table.attrs.get(NOTES, ())
     if drop_missing:
@@ -186,7 +200,9 @@ def read_measurements(
     for name in columns.texts:
         others[name] = choose_labels(table, name, source)
     X, y = split_table(table, columns.target, columns.features, source, others=columns.others)
-    return Measurements(replace(columns, features=tuple(X.columns)), X, y, others, notes)
+    return Measurements(
+        replace(columns, features=tuple(X.columns)), X, y, others, notes, constants or {}
+    )
 
 
 def without_missing(

@@ -31,22 +31,8 @@ def program() -> str:
     return "pmsr" if is_known else shlex.quote(called)
 
 
-# Any: values of JSON.
-Noises = Sequence[Mapping[str, Any]]
-
-
-def describe(
-    result: Result, path: Path | None, report: Path | None, noises: Noises = ()
-) -> dict[str, Any]:
-    """Return a result for machines.
-
-    Parameters
-    ----------
-    result, path, report
-        What was found, the folder that holds it, and its page.
-    noises
-        How the noise was chosen, the best first.
-    """
+def describe(result: Result, path: Path | None, report: Path | None) -> dict[str, Any]:
+    """Return a result for machines."""
     best = result.best
     estimates = {}
     if best.evidence.failure is None:
@@ -78,7 +64,7 @@ def describe(
         "chosen": result.chosen,
         "warnings": result.warnings,
         "noise": result.problem.noise.name,
-        "noise_table": list(noises),
+        "noise_table": _noise_rows(result),
         "stopped": result.stopped,
         "candidates": result.n_candidates,
         "failed": result.n_failed,
@@ -103,22 +89,8 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def print_result(
-    console: Console,
-    result: Result,
-    path: Path | None,
-    report: Path | None,
-    noises: Noises = (),
-) -> None:
-    """Show the ranked table, the winner with its parameters, doubts, and what to do next.
-
-    Parameters
-    ----------
-    console
-        Where to.
-    result, path, report, noises
-        As in `describe`.
-    """
+def print_result(console: Console, result: Result, path: Path | None, report: Path | None) -> None:
+    """Show the ranked table, the winner with its parameters, doubts, and what to do next."""
     best = result.best
     n = len(result.data.y)
     title = f"{n} observations of {result.data.target}"
@@ -136,6 +108,7 @@ def print_result(
         notes.append(f"{n_hidden} more are in the report and in equations.csv.")
     notes += result.search_notes
     console.print(" ".join(notes), style="italic", highlight=False)
+    noises = _noise_rows(result)
     if noises:
         console.print()
         console.print(_to_noises(noises))
@@ -250,7 +223,14 @@ def _to_rich(result: Result, title: str) -> Table:
     return shown
 
 
-def _to_noises(noises: Noises) -> Table:
+def _noise_rows(result: Result) -> list[dict[str, Any]]:
+    """Return how the noise was chosen, the best first; nothing if it was given."""
+    table = result.noise_table
+    rows = [] if table is None else table.to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def _to_noises(noises: Sequence[Mapping[str, Any]]) -> Table:
     """Arrange how the noise was chosen."""
     shown = Table(
         title="Noise, by the best law under each",
