@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.collections import FillBetweenPolyCollection
+from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 from matplotlib.colors import to_rgb
 
 from pmsr import plots
@@ -16,6 +16,7 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.graph import lay_out
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.plots import (
+    plot_families,
     plot_fit,
     plot_front,
     plot_graph,
@@ -27,6 +28,7 @@ from pmsr.plots import (
     plot_suggestion,
     to_svg,
 )
+from pmsr.plots.predictions import draw_fit
 
 SHELF = load_galileo("shelf")
 GRID = np.array([900.0, 300.0, 600.0])
@@ -124,7 +126,7 @@ def test_a_pole_does_not_flatten_the_data(ax):
     prediction.loc[0, ["map", "prediction_high"]] = 1e9
     plot_fit(GRID, prediction, *SHELF, ax=ax)
     width = np.ptp(SHELF[1])
-    assert ax.get_ylim()[1] == pytest.approx(SHELF[1].max() + width)
+    assert ax.get_ylim()[1] == pytest.approx(SHELF[1].max() + 0.5 * width)
 
 
 def test_a_dollar_in_a_name_is_no_formula(ax):
@@ -233,7 +235,8 @@ def test_front_is_a_step_line_through_the_best_of_each_complexity(ax):
     drawn = [line for line in ax.get_lines() if line.get_label() == "winner"]
     assert [(*line.get_xdata(), *line.get_ydata()) for line in drawn] == [(4, -13.1)]
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == ["(1 more below)", "winner", "Pareto front"]
+    assert labels == ["winner", "Pareto front"]
+    assert ax.get_xlabel().endswith("; 1 more below")
     bars = {tuple(segment[:, 1].round(6)) for segment in ax.collections[0].get_segments()}
     assert (-13.3, -12.7) in bars
 
@@ -252,7 +255,10 @@ def test_labels_of_the_front_touch_neither_each_other_nor_the_legend(ax):
     assert len(boxes) > 2
     for place, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[:place])
-        assert ax.get_window_extent().count_contains([box.min, box.max]) == 2
+    frame = ax.get_window_extent()
+    for box in boxes[:-1]:
+        assert frame.count_contains([box.min, box.max]) == 2
+    assert not frame.overlaps(boxes[-1])
 
 
 def test_a_long_equation_is_cut_in_the_label(ax):
@@ -442,3 +448,68 @@ def test_axes_show_the_units_that_names_do_not_hold(posterior):
     axes = plot_pairs(posterior, units=own)
     assert [ax.get_xlabel() for ax in axes[-1]] == wanted
     to_svg(axes[0, 0].figure)
+
+
+def test_legends_stand_above_the_frame_and_every_entry_has_its_mark(ax):
+    plot_fit(GRID, make_prediction(), *SHELF, ax=ax)
+    ax.figure.draw_without_rendering()
+    legend = ax.get_legend()
+    assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
+    assert len(legend.legend_handles) == len(legend.get_texts())
+
+
+def test_known_errors_are_drawn_as_bars(ax):
+    X, y = SHELF
+    data = make_data(X, y, y_err=np.full(5, 30.0))
+    draw_fit(np.sort(GRID), make_prediction(), data, ax=ax)
+    bars = [
+        segment
+        for mark in ax.collections
+        if isinstance(mark, LineCollection)
+        for segment in mark.get_segments()
+    ]
+    np.testing.assert_allclose([np.ptp(bar[:, 1]) for bar in bars], 60.0)
+    np.testing.assert_allclose([bar[:, 1].mean() for bar in bars], y)
+    assert "_errors" not in [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_no_line_is_drawn_across_a_pole(ax):
+    grid = np.array([300.0, 500.0, 600.0, 900.0])
+    prediction = pd.concat([make_prediction(), make_prediction().iloc[:1]], ignore_index=True)
+    prediction["map"] = [900.0, 1e9, -1e9, 1300.0]
+    prediction.attrs["level"] = 0.95
+    plot_fit(grid, prediction, *SHELF, ax=ax)
+    drawn = ax.get_lines()[0].get_ydata()
+    assert np.isnan(drawn[2]) and np.isfinite(drawn[[0, 1, 3]]).all()
+
+
+def test_residuals_can_be_in_units_of_their_noise():
+    left, right = plot_residuals([2.0, 4.0, 8.0], [1.0, 2.0, 3.0], residuals=[0.5, -0.25, 1.0])
+    np.testing.assert_array_equal(left.get_lines()[1].get_ydata(), [0.5, -0.25, 1.0])
+    np.testing.assert_array_equal(right.get_lines()[1].get_ydata(), [-0.25, 0.5, 1.0])
+    assert left.get_ylabel() == "residual of target, in units of its noise"
+
+
+FAMILIES = pd.DataFrame(
+    {
+        "equation": ["c0*sqrt(H)", "c0 + c1*`H [mm]`", "c0", "c0*H + " * 20 + "c0", "failed"],
+        "probability": [0.7, 0.2, 0.06, 0.04, np.nan],
+        "laws": [3, 2, 1, 1, 1],
+    }
+)
+
+
+def test_families_have_a_bar_each_and_the_rest_one_together(ax):
+    assert plot_families(FAMILIES, n_bars=2, ax=ax) is ax
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], [0.7, 0.2, 0.1])
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == ["c0*sqrt(H), and 2 like it", "c0 + c1*`H [mm]`, and 1 like it", "2 more"]
+    assert [text.get_text() for text in ax.texts] == ["70.0%", "20.0%", "10.0%"]
+    tops = [bar.get_y() for bar in ax.patches]
+    bottom, top = ax.get_ylim()
+    assert bottom > top and tops == sorted(tops)
+
+
+def test_families_without_a_probability_are_refused():
+    with pytest.raises(ValueError, match="No family of the table has a probability"):
+        plot_families(FAMILIES.iloc[-1:])

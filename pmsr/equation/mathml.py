@@ -5,6 +5,7 @@ SymPy's own MathML is not used: it puts names into the page as they are, so that
 """
 
 import re
+from collections.abc import Mapping
 from html import escape
 from typing import NamedTuple
 
@@ -36,7 +37,13 @@ class _Part(NamedTuple):
     ends: str = "other"
 
 
-def to_mathml(equation: Equation, target: str | None = None, *, display: bool = False) -> str:
+def to_mathml(
+    equation: Equation,
+    target: str | None = None,
+    *,
+    display: bool = False,
+    symbols: Mapping[str, str] | None = None,
+) -> str:
     """Return an equation as a ``math`` element, in the order in which it was written.
 
     Parameters
@@ -47,6 +54,9 @@ def to_mathml(equation: Equation, target: str | None = None, *, display: bool = 
         Name of the left-hand side; None for the right-hand side alone.
     display
         Whether it stands on a line of its own, with large fractions.
+    symbols
+        What names are typeset as, see :func:`pmsr.equation.symbols.short_symbols`; by default as
+        they are.
 
     Returns
     -------
@@ -58,9 +68,36 @@ def to_mathml(equation: Equation, target: str | None = None, *, display: bool = 
     >>> to_mathml(Equation("c0*sqrt(H)", ["H"]), "D")  # doctest: +NORMALIZE_WHITESPACE
     '<math><mi>D</mi><mo>=</mo><mrow><msub><mi>c</mi><mn>0</mn></msub><mo>&#x2062;</mo><msqrt><mi>H</mi></msqrt></mrow></math>'
     """
-    left = f"{name_to_mathml(target)}<mo>=</mo>" if target is not None else ""
+    symbols = symbols or {}
     kind = ' display="block"' if display else ""
-    return f"<math{kind}>{left}{_Reader(equation.text).read()}</math>"
+    right = _Reader(equation.text, symbols).read()
+    return f"<math{kind}>{_left(target, symbols)}{right}</math>"
+
+
+def to_mathml_lines(
+    equation: Equation, target: str | None = None, *, symbols: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return an equation as several ``math`` elements, between which a line may be broken.
+
+    Browsers do not break the lines of one element. A sum is taken apart before its signs.
+
+    Examples
+    --------
+    >>> len(to_mathml_lines(Equation("c0 + c1*x - c2*x**2", ["x"]), "y"))
+    3
+    """
+    symbols = symbols or {}
+    terms = _Reader(equation.text, symbols).terms()
+    # A sign that begins an element would be taken for that of a number.
+    terms = [terms[0], *(term.replace("<mo>", '<mo form="infix">', 1) for term in terms[1:])]
+    terms[0] = _left(target, symbols) + terms[0]
+    return [f'<math><mstyle displaystyle="true">{term}</mstyle></math>' for term in terms]
+
+
+def _left(target: str | None, symbols: Mapping[str, str]) -> str:
+    if target is None:
+        return ""
+    return f"{name_to_mathml(symbols.get(target, target))}<mo>=</mo>"
 
 
 def name_to_mathml(name: str) -> str:
@@ -84,8 +121,9 @@ def name_to_mathml(name: str) -> str:
 class _Reader:
     """A walk over the tokens of a text that `Equation` has accepted."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, symbols: Mapping[str, str]) -> None:
         self.text = text
+        self.symbols = symbols
         self.next = 0
         self.advance()
 
@@ -103,21 +141,28 @@ class _Reader:
     def read(self) -> str:
         return self.sum().markup
 
+    def terms(self) -> list[str]:
+        """Return the terms of the outermost sum, each but the first with its sign."""
+        return self._summands()[0]
+
     def sum(self) -> _Part:
-        terms = [self.product()]
-        markup = terms[0].markup
+        terms, first = self._summands()
+        if len(terms) == 1:
+            return first
+        return _Part(f"<mrow>{''.join(terms)}</mrow>", SUM, first.starts)
+
+    def _summands(self) -> tuple[list[str], _Part]:
+        first = self.product()
+        terms = [first.markup]
         while self.at("+", "-"):
             is_minus = self.token == "-"
             self.advance()
             term = self.product()
-            terms.append(term)
             # x - (t - H) needs its brackets, and so does x + (-t).
             keep = term.starts == "sign" or (is_minus and term.binding == SUM)
             shown = _bracketed(term.markup) if keep else term.markup
-            markup += f"<mo>{'&#x2212;' if is_minus else '+'}</mo>{shown}"
-        if len(terms) == 1:
-            return terms[0]
-        return _Part(f"<mrow>{markup}</mrow>", SUM, terms[0].starts)
+            terms.append(f"<mo>{'&#x2212;' if is_minus else '+'}</mo>{shown}")
+        return terms, first
 
     def product(self) -> _Part:
         sign, first = self.signed_power()
@@ -154,12 +199,15 @@ class _Reader:
         if kind == "number":
             return _number(token)
         if kind == "quoted":
-            return _named(token.replace("``", "`"))
+            return self.named(token.replace("``", "`"))
         if kind == "name":
-            return self.call(token) if self.at("(") else _named(token)
+            return self.call(token) if self.at("(") else self.named(token)
         part = self.sum()
         self.advance()  # the closing bracket
         return part
+
+    def named(self, name: str) -> _Part:
+        return _named(self.symbols.get(name, name))
 
     def call(self, name: str) -> _Part:
         self.advance()

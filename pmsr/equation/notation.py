@@ -26,8 +26,8 @@ def plus_minus(mean: float, deviation: float) -> str:
     --------
     >>> plus_minus(47.0889, 0.4968), plus_minus(1234.5, 320.0), plus_minus(-1.5e-19, 2e-21)
     ('47.09 ± 0.50', '1234 ± 320', '(-1.500 ± 0.020)e-19')
-    >>> plus_minus(2.0, 0.0)
-    '2'
+    >>> plus_minus(2.0, 0.0), plus_minus(-1.4e-13, 0.5)
+    ('2', '0.00 ± 0.50')
     """
     if not math.isfinite(mean) or not 0.0 < deviation < math.inf:
         return f"{mean:.{DIGITS}g}"
@@ -35,7 +35,10 @@ def plus_minus(mean: float, deviation: float) -> str:
     scale = exponent if not -4 < exponent < 6 else 0
     mean, deviation = mean / 10.0**scale, deviation / 10.0**scale
     digits = min(12, max(0, 1 - math.floor(math.log10(deviation))))
-    text = f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+    shown = f"{mean:.{digits}f}"
+    if not float(shown):  # zero has no sign
+        shown = shown.removeprefix("-")
+    text = f"{shown} ± {deviation:.{digits}f}"
     return f"({text})e{scale}" if scale else text
 
 

@@ -26,7 +26,7 @@ CHUNK = 2**18  # predictions at a time: 2 MB
 # Sums and differences of predictions beyond HUGE are out of range: they are divided by 2**ROOM.
 ROOM = 64
 HUGE = math.ldexp(1.0, 1023 - ROOM)
-_SUMMARY = ("mean", "std", "credible_low", "credible_high", "prediction_low", "prediction_high")
+SUMMARY = ("mean", "std", "credible_low", "credible_high", "prediction_low", "prediction_high")
 
 
 # X_new, X and y are Any as in `data`; a posterior is Any because its type depends on ArviZ.
@@ -114,7 +114,7 @@ def predict(
     points = check_X(X_new, equation.variables)
     component = Component(equation.program, theta, sigma, points)
     summary, undefined = predict_mixture([component], level, noise)
-    table = pd.DataFrame(summary.T, columns=list(_SUMMARY))
+    table = pd.DataFrame(summary.T, columns=list(SUMMARY))
     table.insert(2, "map", _finite(evaluate(equation.program, theta_map[None, :], points)[0]))
     if isinstance(X_new, pd.DataFrame | pd.Series):
         table.index = X_new.index
@@ -232,7 +232,7 @@ def summarise(
         scaled = summarise(np.ldexp(mu, -ROOM), np.ldexp(sigma, -ROOM), level, weights, noise)
         with np.errstate(over="ignore"):
             return np.asarray(np.ldexp(scaled, ROOM))
-    summary = np.full((2 if level is None else len(_SUMMARY), mu.shape[1]), np.nan)
+    summary = np.full((2 if level is None else len(SUMMARY), mu.shape[1]), np.nan)
     if whole.any():
         summary[:, whole] = _summarise_finite(mu[:, whole], sigma, level, weights, noise)
     for column in np.flatnonzero(~whole & (weighted_mean(finite, weights) >= 0.5)):
@@ -324,7 +324,8 @@ def read_draws(posterior: Any) -> tuple[Equation, Floats, Floats, Floats]:
     if noise.has_sigma:
         sigma = np.asarray(variables["sigma"], dtype=np.float64).ravel()
     known: Any = posterior.constant_data
-    columns = {str(name): np.asarray(known[name]) for name in known.data_vars if name != "X"}
+    names = [str(name) for name in known.data_vars if name not in ("X", "X_err")]
+    columns = {name: np.asarray(known[name]) for name in names}
     sigma = noise.new_sigma(sigma, columns)
     theta = np.empty((len(sigma), len(parameters)))
     for place, name in enumerate(parameters):

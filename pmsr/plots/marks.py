@@ -35,11 +35,28 @@ def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
 
 
 def finish(ax: Axes, *, legend: bool = False) -> None:
-    """Take away the frame's upper and right line; show the legend, last drawn first."""
+    """Take away the frame's upper and right line; show the legend, last drawn first.
+
+    It stands above the frame, where it covers nothing.
+    """
     ax.spines[["top", "right"]].set_visible(False)
-    if legend:
-        handles, labels = ax.get_legend_handles_labels()
-        ax.legend(handles[::-1], labels[::-1], edgecolor="none", framealpha=0.85)
+    if not legend:
+        return
+    handles, labels = ax.get_legend_handles_labels()
+    figure = ax.get_figure(root=True)
+    width = ax.get_position().width * (6.0 if figure is None else figure.get_figwidth())
+    # Letters are about 0.075 inches wide, a line and its gaps 0.6.
+    widest = 0.6 + 0.075 * max(map(len, labels), default=0)
+    ax.legend(
+        handles[::-1],
+        labels[::-1],
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.02),
+        borderaxespad=0.0,
+        ncols=max(1, int(width / widest)),
+        frameon=False,
+        fontsize="small",
+    )
 
 
 def plain(text: str) -> str:

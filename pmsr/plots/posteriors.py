@@ -81,9 +81,14 @@ def plot_posterior(
         _tidy(ax)
         ax.spines["left"].set_visible(False)
         ax.set_yticks([])
-    handles, labels = axes[0].get_legend_handles_labels()
+    # Not every parameter has a reference.
+    named: dict[str, Any] = {}
+    for ax in axes:
+        handles, labels = ax.get_legend_handles_labels()
+        named |= dict(zip(labels, handles, strict=True))
+    labels = list(named)
     axes[0].figure.legend(
-        handles,
+        list(named.values()),
         labels,
         loc="outside lower center",
         ncols=1 if len(names) == 1 else len(labels),
@@ -166,14 +171,19 @@ def plot_pairs(
 
 
 def _free_names(posterior: Any) -> list[str]:
-    """Parameters that vary, then sigma."""
-    attrs = posterior.posterior.attrs
-    held = json.loads(attrs.get("held", "{}"))
-    return [name for name in (*json.loads(attrs["parameters"]), "sigma") if name not in held]
+    """Parameters that vary, then sigma, if it is one."""
+    held = json.loads(posterior.posterior.attrs.get("held", "{}"))
+    return [name for name in _names(posterior) if name not in held]
+
+
+def _names(posterior: Any) -> list[str]:
+    """All parameters; with known errors sigma is none."""
+    names = [*json.loads(posterior.posterior.attrs["parameters"]), "sigma"]
+    return [name for name in names if name in posterior.posterior]
 
 
 def _checked(reference: Mapping[str, float] | None, posterior: Any) -> dict[str, float]:
-    names = [*json.loads(posterior.posterior.attrs["parameters"]), "sigma"]
+    names = _names(posterior)
     for name in reference or {}:
         if name not in names:
             raise ValueError(f"Unknown parameter {name!r}. Available: {', '.join(names)}.")

@@ -17,6 +17,7 @@ from pmsr.plots.marks import (
     DATA,
     LINE,
     MANY,
+    POINTS,
     PREDICTION,
     WINNER,
     axis_label,
@@ -24,6 +25,10 @@ from pmsr.plots.marks import (
     new_axes,
     plain,
 )
+
+Floats = NDArray[np.float64]
+
+ROOM = 0.5  # of the target's range, to either side, beyond which nothing is drawn
 
 
 # X_grid, X and y are Any as in `data`: what users hand over is recognised by what it can do.
@@ -123,16 +128,107 @@ def draw_fit(
             label=f"{probability} {kind} interval",
         )
     line, label = ("map", "best fit (MAP)") if "map" in drawn else ("mean", "mean of all equations")
-    ax.plot(x, drawn[line].to_numpy(), color=LINE, linewidth=1.5, label=label)
-    ax.plot(
-        data.X[:, 0], data.y, **DATA, label="data", rasterized=len(data.y) > MANY, clip_on=False
-    )
+    width = ROOM * np.ptp(data.y)
+    window = data.y.min() - width, data.y.max() + width
+    curve = _without_poles(drawn[line].to_numpy(dtype=np.float64), window)
+    ax.plot(x, curve, color=LINE, linewidth=1.5, label=label)
+    _draw_data(ax, data)
     ax.set(xlabel=axis_label(data.names[0], units), ylabel=axis_label(data.target, units))
     ax.margins(x=0.0)
-    width = np.ptp(data.y)
     bottom, top = ax.get_ylim()
-    ax.set_ylim(max(bottom, data.y.min() - width), min(top, data.y.max() + width))
+    ax.set_ylim(max(bottom, window[0]), min(top, window[1]))
     finish(ax, legend=True)
+    return ax
+
+
+def _draw_data(ax: Axes, data: Data) -> None:
+    """Draw the measurements, with bars for the errors that are known."""
+    many = len(data.y) > MANY
+    if data.y_err is not None:
+        ax.errorbar(
+            data.X[:, 0],
+            data.y,
+            yerr=data.y_err,
+            fmt="none",
+            ecolor=POINTS,
+            elinewidth=1.0,
+            capsize=2.0,
+            label="_errors",
+            zorder=2.0,
+        )
+    ax.plot(data.X[:, 0], data.y, **DATA, label="data", rasterized=many, clip_on=False)
+
+
+def _without_poles(values: Floats, window: tuple[float, float]) -> Floats:
+    """Return a curve with a gap where it leaves the picture on one side and returns on the other.
+
+    Examples
+    --------
+    >>> _without_poles(np.array([1.0, 9.0, -9.0, 0.0]), (0.0, 2.0))
+    array([ 1.,  9., nan,  0.])
+    """
+    with np.errstate(invalid="ignore"):
+        side = np.where(values > window[1], 1, np.where(values < window[0], -1, 0))
+    gap = np.flatnonzero(side[1:] * side[:-1] == -1) + 1
+    cut = values.copy()
+    cut[gap] = np.nan
+    return cut
+
+
+def draw_groups(
+    lines: Mapping[str, tuple[NDArray[np.float64], pd.DataFrame, Data]],
+    *,
+    level: float = 0.95,
+    units: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one law through the data of several groups.
+
+    Parameters
+    ----------
+    lines
+        Of each group, by its label: values of the variable, predictions there as
+        :func:`pmsr.predict` returns them, and the group's data.
+    level, units, ax
+        As in `plot_fit`.
+
+    Returns
+    -------
+    Axes
+        For each group, in a colour and with a mark of its own, the best fit, the prediction
+        interval and the data.
+    """
+    ax = ax or new_axes()
+    shades = plt.colormaps["viridis"](np.linspace(0.0, 0.85, len(lines)))
+    lowest, highest = np.inf, -np.inf
+    for number, (label, (x, prediction, data)) in enumerate(lines.items()):
+        order = np.argsort(x, kind="stable")
+        x, drawn, color = x[order], prediction.iloc[order], shades[number]
+        width = ROOM * np.ptp(data.y)
+        window = data.y.min() - width, data.y.max() + width
+        lowest, highest = min(lowest, window[0]), max(highest, window[1])
+        low, high = (drawn[f"prediction_{end}"].to_numpy() for end in ("low", "high"))
+        ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0.0)
+        curve = _without_poles(drawn["map"].to_numpy(dtype=np.float64), window)
+        style = _STYLES[number % len(_STYLES)]
+        ax.plot(x, curve, color=color, linewidth=1.5, linestyle=style)
+        mark = {**DATA, "marker": "os^Dv*PX"[number % 8], "markeredgecolor": color}
+        ax.plot(data.X[:, 0], data.y, **mark, label=plain(label))
+    _, _, first = next(iter(lines.values()))
+    ax.set(xlabel=axis_label(first.names[0], units), ylabel=axis_label(first.target, units))
+    ax.margins(x=0.0)
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(max(bottom, lowest), min(top, highest))
+    finish(ax)
+    title = f"group: best fit and {100 * level:g} % prediction interval"
+    ax.figure.legend(
+        *ax.get_legend_handles_labels(),
+        title=title,
+        loc="outside upper center",
+        ncols=min(5, len(lines)),
+        frameon=False,
+        fontsize="small",
+    )
     return ax
 
 
@@ -201,6 +297,7 @@ def plot_residuals(
     y: ArrayLike,
     predicted: ArrayLike,
     *,
+    residuals: ArrayLike | None = None,
     against: Literal["prediction", "order"] = "prediction",
     units: Mapping[str, str] | None = None,
     ax: Sequence[Axes] | None = None,
@@ -211,6 +308,9 @@ def plot_residuals(
     ----------
     y, predicted
         Observations and the best fit at the same rows, shape (N,).
+    residuals
+        Residuals in units of their noise, such as ``FittedEquation.normal_residuals``, where the
+        noise is not of one size; by default the difference of the other two.
     against
         What the first panel shows the residuals against: the prediction, or the order of the rows.
     units
@@ -236,37 +336,54 @@ def plot_residuals(
     if against not in ("prediction", "order"):
         raise ValueError(f"Unknown against {against!r}. Available: prediction, order.")
     fitted = np.asarray(predicted, dtype=np.float64).ravel()
-    residuals = np.asarray(y, dtype=np.float64).ravel() - fitted
+    name = axis_label(getattr(y, "name", None) or "target", units)
+    label = f"residual of {name}"
+    if residuals is None:
+        residuals = np.asarray(y, dtype=np.float64).ravel() - fitted
+    else:
+        label += ", in units of its noise"
     left, right = (
         plt.subplots(1, 2, figsize=(8.0, 3.6), layout="constrained")[1] if ax is None else ax
     )
-    many = len(residuals) > MANY
-    left.axhline(0.0, color=LINE, linewidth=1.2)
-    place = fitted if against == "prediction" else np.arange(1, len(fitted) + 1)
-    left.plot(place, residuals, **DATA, rasterized=many)
-    name = axis_label(getattr(y, "name", None) or "target", units)
-    left.set(
-        xlabel=f"{name}, predicted" if against == "prediction" else "row",
-        ylabel=f"residual of {name}",
+    place = fitted if against == "prediction" else np.arange(1.0, len(fitted) + 1)
+    draw_residuals(
+        place,
+        np.asarray(residuals, dtype=np.float64).ravel(),
+        labels=(f"{name}, predicted" if against == "prediction" else "row", label),
+        ax=left,
     )
+    draw_quantiles(np.asarray(residuals, dtype=np.float64).ravel(), label=label, ax=right)
+    return np.array([left, right])
+
+
+def draw_residuals(place: Floats, residuals: Floats, *, labels: tuple[str, str], ax: Axes) -> Axes:
+    """Draw residuals against anything, with the names of both axes."""
+    ax.axhline(0.0, color=LINE, linewidth=1.2)
+    ax.plot(place, residuals, **DATA, rasterized=len(residuals) > MANY)
+    ax.set(xlabel=labels[0], ylabel=labels[1])
+    finish(ax)
+    return ax
+
+
+def draw_quantiles(residuals: Floats, *, label: str, ax: Axes) -> Axes:
+    """Draw the quantiles of residuals against normal ones."""
     finite = np.sort(residuals[np.isfinite(residuals)])
     # Blom's plotting positions.
     expected = norm.ppf((np.arange(1, len(finite) + 1) - 0.375) / (len(finite) + 0.25))
     scale = finite.std(ddof=1) if len(finite) > 1 else 0.0
     ends = np.array([expected.min(), expected.max()]) if len(finite) else np.zeros(2)
     centre = finite.mean() if len(finite) else 0.0
-    right.plot(ends, centre + scale * ends, color=LINE, linewidth=1.2)
-    right.plot(expected, finite, **DATA, rasterized=many)
+    ax.plot(ends, centre + scale * ends, color=LINE, linewidth=1.2)
+    ax.plot(expected, finite, **DATA, rasterized=len(residuals) > MANY)
     p = normality(residuals)
-    right.set(
+    ax.set(
         xlabel="normal quantile",
-        ylabel=f"residual of {name}, sorted",
+        ylabel=f"{label}, sorted",
         title="too few residuals for a test" if p is None else f"Shapiro-Wilk p = {p:.2g}",
     )
-    right.title.set_fontsize("medium")
-    for panel in (left, right):
-        finish(panel)
-    return np.array([left, right])
+    ax.title.set_fontsize("medium")
+    finish(ax)
+    return ax
 
 
 def _check_prediction(prediction: pd.DataFrame, n_rows: int, level: float, rows: str) -> None:
@@ -283,6 +400,7 @@ def _check_prediction(prediction: pd.DataFrame, n_rows: int, level: float, rows:
         )
 
 
+MAX_LABEL = 60  # characters of an equation in a legend
 _STYLES = ("-", "--", "-.", ":")
 
 
@@ -332,11 +450,15 @@ def plot_suggestion(
     shades = plt.colormaps["cividis"](np.linspace(0.0, 0.85, curves.shape[1]))
     for number, name in enumerate(curves.columns):
         y = curves[name].to_numpy(dtype=np.float64)
+        if is_line:
+            width = np.ptp(data.y)
+            y = _without_poles(y, (data.y.min() - width, data.y.max() + width))
         # Any: Matplotlib's properties are of many types.
         style: dict[str, Any] = {"linestyle": _STYLES[number % len(_STYLES)], "linewidth": 1.8}
         if not is_line:
             style = {"linestyle": "none", "marker": "os^Dv*PX"[number % 8], "markersize": 7}
-        ax.plot(x, y, color=shades[number], label=plain(str(name)), **style)
+        text = str(name) if len(str(name)) <= MAX_LABEL else f"{str(name)[: MAX_LABEL - 1]}…"
+        ax.plot(x, y, color=shades[number], label=plain(text), **style)
     if is_line:
         ax.plot(data.X[:, 0], data.y, **DATA, label="data", rasterized=len(data.y) > MANY)
         for number, place in enumerate(np.atleast_1d(np.asarray(places, dtype=np.float64))):
@@ -353,6 +475,5 @@ def plot_suggestion(
         ax.set_xlim(x.min() - 0.5, x.max() + 0.5)
         ax.set_xlabel("suggested measurement")
     ax.set_ylabel(axis_label(data.target, units))
-    finish(ax)
-    ax.legend(edgecolor="none", framealpha=0.85, fontsize="small")
+    finish(ax, legend=True)
     return ax

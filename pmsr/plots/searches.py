@@ -13,6 +13,7 @@ from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
 from pmsr.equation.grammar import without_quotes
+from pmsr.equation.notation import percent
 from pmsr.laws.order import pareto_front
 from pmsr.plots.marks import CREDIBLE, FAINT, LINE, MANY, WINNER, finish, new_axes, plain
 
@@ -59,7 +60,7 @@ def plot_front(
     Returns
     -------
     Axes
-        Equations far below the front are not drawn; the legend says how many.
+        Equations far below the front are not drawn; the label of the axis says how many.
 
     Examples
     --------
@@ -111,13 +112,13 @@ def plot_front(
         ax.plot(
             size[chosen], value[chosen], "D", color=WINNER, markersize=9, zorder=4, label="winner"
         )
+    beyond = _focus(ax, value, value[front if chosen is None else [*front, chosen]], sign)
     ax.set(
-        xlabel="complexity (nodes of the graph)",
+        xlabel=f"complexity (nodes of the graph){beyond}",
         ylabel=labels[measure],
         xlim=(size.min() - 0.5, end),
     )
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _focus(ax, value, value[front if chosen is None else [*front, chosen]], sign)
     finish(ax, legend=True)
     gains = np.diff(sign * value[front], prepend=-np.inf)
     labelled = [front[k] for k in np.argsort(-gains, kind="stable")]
@@ -130,6 +131,57 @@ def plot_front(
         np.column_stack([size, value]),
         (np.append(size[front], end), np.append(value[front], value[front[-1]])),
     )
+    return ax
+
+
+def plot_families(table: pd.DataFrame, *, n_bars: int = 8, ax: Axes | None = None) -> Axes:
+    """Draw the probabilities of the families, the most probable on top.
+
+    Parameters
+    ----------
+    table
+        With the columns ``equation``, ``probability`` and ``laws``, as
+        :attr:`pmsr.result.result.Result.family_table`.
+    n_bars
+        How many families have a bar; the others share one.
+    ax
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        With a bar for each family, named by its best law.
+
+    Examples
+    --------
+    >>> rows = [("c0*sqrt(H)", 0.9, 3), ("c0 + c1*H", 0.1, 1)]
+    >>> ax = plot_families(pd.DataFrame(rows, columns=["equation", "probability", "laws"]))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['c0*sqrt(H), and 2 like it', 'c0 + c1*H']
+    >>> plt.close(ax.figure)
+    """
+    known = table[table["probability"].astype(float) > 0.0]
+    if known.empty:
+        raise ValueError("No family of the table has a probability: nothing to draw.")
+    shown, rest = known.iloc[:n_bars], known.iloc[n_bars:]
+    shares = shown["probability"].astype(float).to_list()
+    names = []
+    for text, laws in zip(shown["equation"], shown["laws"], strict=True):
+        text = without_quotes(str(text))
+        text = text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}\N{HORIZONTAL ELLIPSIS}"
+        names.append(plain(text) + (f", and {laws - 1} like it" if laws > 1 else ""))
+    if len(rest):
+        shares.append(float(rest["probability"].astype(float).sum()))
+        names.append(f"{len(rest)} more" if len(rest) > 1 else "one more")
+    ax = ax or new_axes(6.0, 0.9 + 0.36 * len(shares))
+    places = np.arange(len(shares))
+    ax.barh(places, shares, height=0.62, color=[LINE] + [CREDIBLE] * (len(shares) - 1))
+    for place, share in zip(places, shares, strict=True):
+        ax.annotate(percent(share), (share, place), (4, 0), textcoords="offset points", va="center")
+    ax.set_yticks(places, names)
+    ax.set(xlabel="probability of the family", xlim=(0.0, 1.18), ylim=(len(shares) - 0.4, -0.6))
+    ax.set_xticks(np.linspace(0.0, 1.0, 5))
+    finish(ax)
     return ax
 
 
@@ -236,8 +288,8 @@ def _zoom(ax: Axes, drawn: Sequence[Floats], *, is_score: bool) -> None:
         ax.set_ylim(high - 0.05 * abs(high), high + 0.05 * abs(high))
 
 
-def _focus(ax: Axes, value: Floats, front: Floats, sign: float) -> None:
-    """Choose the range of y by the front; the legend says how many equations lie beyond it."""
+def _focus(ax: Axes, value: Floats, front: Floats, sign: float) -> str:
+    """Choose the range of y by the front; return in words how many equations lie beyond it."""
     low, high = float(front.min()), float(front.max())
     room = 0.35 * max(high - low, 1e-3 * abs(high), 1e-12)
     bottom, top = low - room, high + room
@@ -245,8 +297,7 @@ def _focus(ax: Axes, value: Floats, front: Floats, sign: float) -> None:
     if not beyond:
         bottom, top = min(bottom, value.min()), max(top, value.max())
     ax.set_ylim(bottom if sign > 0 else max(bottom, 0.0), top)
-    if beyond:
-        ax.plot([], [], " ", label=f"({beyond} more {'below' if sign > 0 else 'above'})")
+    return f"; {beyond} more {'below' if sign > 0 else 'above'}" if beyond else ""
 
 
 def _label(

@@ -1,6 +1,7 @@
 """What a report shows, gathered from a result."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,17 +11,21 @@ from numpy.typing import NDArray
 
 from pmsr.data import Data
 from pmsr.equation.expression import Equation
+from pmsr.evidence.evidence import CHAINS
+from pmsr.evidence.noise import GAUSSIAN
 from pmsr.laws.prior import LawPrior, LawPriorOption
 from pmsr.limits import OutOfTime
+from pmsr.report.explorer import ShownLaw
+from pmsr.result.coverage import untried_operators
+from pmsr.result.curve import N_GRID
 from pmsr.result.doubts import quietly
-from pmsr.result.result import Result, library_versions
+from pmsr.result.result import STORED, Result, library_versions
 from pmsr.result.suggestion import forecast, leading_families
 
 Floats = NDArray[np.float64]
 
-N_GRID = 200  # points of a curve
 N_SUGGESTED = 3  # measurements
-BEYOND = 0.25  # of the data's range, to either side, where the curve is drawn too
+MAX_LAWS = 60  # that the page can draw
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +51,9 @@ class ReportContent:
         and their pictures out.
     prediction
         What :func:`pmsr.predict` returned for the rows of the data; None leaves the residuals out.
+    residuals
+        What the winner leaves unexplained, in units of its noise; None where that is of one size:
+        residuals are then observations less predictions.
     variable, grid, grid_prediction
         For a law of one variable: its name, values of it, shape (n,), and what
         :func:`pmsr.predict` returned for them. Otherwise, or if None, predictions are drawn
@@ -66,6 +74,20 @@ class ReportContent:
     suggestions, rivals
         What ``Result.suggest`` returned, and predictions as :func:`pmsr.plots.plot_suggestion`
         takes them; None leaves them out.
+    laws
+        What the page can draw and predict with, by the names of the table; empty for a page that
+        only reads.
+    noise, noise_words
+        Name of the noise model, and what it is in words.
+    outlook
+        What the winner predicts at a few inputs: their columns, ``mean``, ``prediction_low`` and
+        ``prediction_high``; None leaves it out.
+    folder
+        Where the run is, for commands that go on with it; empty if it is in no folder.
+    untried
+        Usual operators that the search did not have.
+    seconds
+        How long the search took; None if unknown.
     units, parameter_units
         Units of the columns and of the target by name, and of the winner's parameters and sigma;
         empty if none is known.
@@ -93,6 +115,7 @@ class ReportContent:
     # Any: the type of a posterior depends on ArviZ.
     posterior: Any = None
     prediction: pd.DataFrame | None = None
+    residuals: Floats | None = None
     variable: str | None = None
     grid: Floats | None = None
     grid_prediction: pd.DataFrame | None = None
@@ -106,6 +129,13 @@ class ReportContent:
     n_credible: int | None = None
     suggestions: pd.DataFrame | None = None
     rivals: pd.DataFrame | None = None
+    laws: Mapping[str, ShownLaw] = field(default_factory=dict)
+    noise: str = GAUSSIAN.name
+    noise_words: str = ""
+    outlook: pd.DataFrame | None = None
+    folder: str = ""
+    untried: Sequence[str] = ()
+    seconds: float | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     parameter_units: Mapping[str, str] = field(default_factory=dict)
     n_candidates: int | None = None
@@ -137,6 +167,7 @@ def gather_content(
     source: str = "",
     created: str = "",
     command: str = "",
+    folder: str = "",
     warnings: Sequence[str] = (),
 ) -> ReportContent:
     """Gather what a report shows of a result.
@@ -147,7 +178,7 @@ def gather_content(
         What a search or a comparison has found.
     level
         Probability of all intervals.
-    title, source, created, command
+    title, source, created, command, folder
         As in `ReportContent`.
     warnings
         Sentences for the reader, besides the result's own warnings.
@@ -171,23 +202,17 @@ def gather_content(
     table.index = pd.Index(names, name="name")
     weighed = result.best.evidence.failure is None
     data = result.data
-    used = data.names if len(data.names) == 1 else result.best.used
-    variable = used[0] if len(used) == 1 else None
+    variable = result.best.line
     posterior = prediction = grid = grid_prediction = None
     if weighed:
         with quietly():  # a drawing shows where the data end
             try:
                 posterior = result.best.compact_posterior
                 if variable is not None:
-                    column = data.names.index(variable)
-                    low, high = data.X[:, column].min(), data.X[:, column].max()
-                    room = BEYOND * (high - low)
-                    grid = np.linspace(low - room, high + room, N_GRID)
-                    # The law does not depend on the others.
-                    points = np.repeat(np.median(data.X, axis=0)[None, :], N_GRID, axis=0)
-                    points[:, column] = grid
-                    grid_prediction = result.tabulate_at(points, level)
-                prediction = result.tabulate_at(data.X, level)
+                    points = result.best.line_points(variable)
+                    grid = points[:, result.best.data.names.index(variable)]
+                    grid_prediction = result.best.tabulate_at(points, level)
+                prediction = result.tabulate_at(data.X, level, groups=data.groups)
             # Weighed, but not sampled, as the result's warnings say; or so many rows that there is
             # no time to predict them all.
             except (ValueError, OutOfTime):
@@ -202,6 +227,9 @@ def gather_content(
         families=[[names[place] for place in family.places] for family in result.families],
         posterior=posterior,
         prediction=prediction,
+        residuals=None
+        if result.problem.noise is GAUSSIAN or not weighed
+        else result.best.normal_residuals,
         variable=variable,
         grid=grid,
         grid_prediction=grid_prediction,
@@ -220,6 +248,13 @@ def gather_content(
         n_credible=len(result.credible_set(level)) if is_weighed else None,
         suggestions=suggestions,
         rivals=rivals,
+        laws=_show_laws(result, names, level),
+        noise=result.problem.noise.name,
+        noise_words=result.problem.noise.words,
+        outlook=_look_ahead(result, level) if prediction is not None else None,
+        folder=folder,
+        untried=() if result.search is None else untried_operators(result.search.operators),
+        seconds=_seconds(result),
         units=_known_units(result),
         parameter_units=result.best.parameter_units,
         n_candidates=None if result.search is None else result.n_candidates,
@@ -232,6 +267,57 @@ def gather_content(
         command=command,
         versions=result.versions or {},
     )
+
+
+def _show_laws(result: Result, names: Sequence[str], level: float) -> dict[str, ShownLaw]:
+    """Return the laws that the page can draw; those that count, with their posteriors."""
+    shown: dict[str, ShownLaw] = {}
+    for place, (name, one) in enumerate(zip(names, result.equations, strict=True)):
+        if one.parts:  # a curve for each group, which the page does not draw yet
+            continue
+        if one.evidence.failure is not None or (len(shown) >= MAX_LAWS and place != result.chosen):
+            continue
+        is_cheap = one.is_sampled or len(one.weighed.chains) == CHAINS
+        sampled: dict[str, Any] = {}
+        with quietly(), suppress(ValueError, OutOfTime):  # weighed, but not sampled
+            if place == result.chosen or is_cheap or result.probabilities[place] > STORED:
+                estimates = one.estimates(level)
+                component = one.component(one.data.X[:1])
+                sampled = {"draws": component.theta, "sigma": component.sigma}
+                sampled["estimates"] = estimates
+        with suppress(ValueError, OutOfTime):  # nor was it fitted
+            if np.isfinite(one.theta).all():
+                shown[name] = ShownLaw(
+                    program=one.equation.program,
+                    variables=one.equation.variables,
+                    theta=one.theta,
+                    residuals=one.normal_residuals,
+                    **sampled,
+                )
+    return shown
+
+
+def _look_ahead(result: Result, level: float) -> pd.DataFrame | None:
+    """Return what the best predicts at the least, a middle and the largest of its inputs."""
+    best, data = result.best, result.best.data
+    if not best.used or best.parts:
+        return None
+    if best.line is not None:
+        column = data.names.index(best.line)
+        order = np.argsort(data.X[:, column], kind="stable")
+    else:
+        order = np.argsort(data.y, kind="stable")
+    rows = data.X[order[[0, len(order) // 2, -1]]]
+    table = best.tabulate_at(rows, level)[["mean", "prediction_low", "prediction_high"]]
+    for place, name in enumerate(best.used):
+        table.insert(place, name, rows[:, data.names.index(name)], allow_duplicates=True)
+    return table
+
+
+def _seconds(result: Result) -> float | None:
+    """Return how long the search took, as far as its history says."""
+    elapsed = result.history[-1].get("elapsed") if result.history else None
+    return None if elapsed is None else float(elapsed)
 
 
 def _suggest(result: Result) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:

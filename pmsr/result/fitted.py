@@ -23,8 +23,15 @@ from pmsr.equation.notation import (
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import Evidence, Weighed, make_target, seed_for
 from pmsr.evidence.model import make_model
+from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.posterior import MAX_POINTWISE, Draws, draw_posterior, to_arviz
-from pmsr.evidence.prediction import Component, check_level, describe_undefined, predict_mixture
+from pmsr.evidence.prediction import (
+    SUMMARY,
+    Component,
+    check_level,
+    describe_undefined,
+    predict_mixture,
+)
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.proposal import Target
 from pmsr.laws.coincidences import column_signs, describe_coincidences
@@ -36,6 +43,7 @@ from pmsr.laws.units import (
     unit_latex,
 )
 from pmsr.magnitude import mean_and_deviation
+from pmsr.result.curve import make_grid
 from pmsr.result.doubts import (
     doubt_beyond,
     doubt_evidence,
@@ -191,11 +199,12 @@ class FittedEquation:
         problem, mu = self.problem, self._curve(self.data.X)
         if problem.noise.name == "gaussian":
             return self.residuals
-        sigma = problem.noise.most_likely_sigma(
-            self.data.y, mu[None, :], problem.counts, problem.columns
-        )
+        columns = problem.columns_at(self.equation.program, self.theta[None, :])
+        sigma = problem.noise.most_likely_sigma(self.data.y, mu[None, :], problem.counts, columns)
+        size = float(sigma[0, 0])
         with np.errstate(all="ignore"):
-            return problem.noise.residuals(self.data.y, mu, float(sigma[0, 0]), problem.columns)
+            residuals = problem.noise.residuals(self.data.y, mu[None, :], size, columns)
+            return np.asarray(residuals[0])
 
     def _curve(self, X: Floats) -> Floats:
         """Return the best fit at points."""
@@ -335,6 +344,113 @@ class FittedEquation:
         program = self.equation.program
         sigma = self.problem.noise.new_sigma(draws.flat_sigma, self.problem.columns)
         return Component(program, draws.flat_theta, sigma, points, probability)
+
+    def tabulate_at(self, points: Floats, level: float) -> pd.DataFrame:
+        """Return everything about new observations at points that are checked.
+
+        Parameters
+        ----------
+        points
+            Values of the equation's variables, of shape (n, d).
+        level
+            Probability of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            The columns of :func:`pmsr.predict`.
+        """
+        summary, _ = predict_mixture([self.component(points)], level, self.problem.noise)
+        table = pd.DataFrame(summary.T, columns=list(SUMMARY))
+        table.insert(2, "map", self._curve(points))
+        table.attrs["level"] = level
+        return table
+
+    @property
+    def line(self) -> str | None:
+        """The variable against which the law can be drawn as a curve; None if there are several."""
+        used = self.data.names if len(self.data.names) == 1 else self.used
+        return used[0] if len(used) == 1 else None
+
+    def line_points(self, name: str) -> Floats:
+        """Return points along a variable at which the law is drawn, the others at their medians."""
+        column = self.data.names.index(name)
+        middle = np.median(self.data.X, axis=0)
+
+        def along(values: Floats) -> Floats:
+            points = np.repeat(middle[None, :], len(values), axis=0)
+            points[:, column] = values
+            return points
+
+        grid = make_grid(self.data.X[:, column], self.data.y, lambda v: self._curve(along(v)))
+        return along(grid)
+
+    # Any: Matplotlib's Axes, which this layer does not import.
+    def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
+        """Draw the law with its data and intervals, see :func:`pmsr.plots.plot_fit`.
+
+        Parameters
+        ----------
+        level
+            Probability of the intervals.
+        ax
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+            A law of one variable as a curve; one of several by its predictions against what was
+            observed.
+        """
+        from pmsr.plots.predictions import draw_fit, plot_parity
+
+        level, units = check_level(level), self._known_units()
+        name = self.line
+        if name is None:
+            y = pd.Series(self.data.y, name=self.target)
+            table = self.tabulate_at(self.data.X, level)
+            return plot_parity(y, table, level=level, units=units, ax=ax)
+        points = self.line_points(name)
+        return draw_fit(
+            points[:, self.data.names.index(name)],
+            self.tabulate_at(points, level),
+            self.data.select([name]),
+            level=level,
+            units=units,
+            ax=ax,
+        )
+
+    def plot_residuals(
+        self, *, against: Literal["prediction", "order"] = "prediction", ax: Any = None
+    ) -> Any:
+        """Draw what the best fit leaves unexplained, see :func:`pmsr.plots.plot_residuals`.
+
+        Parameters
+        ----------
+        against
+            What the first panel shows the residuals against: the prediction, or the order of the
+            rows.
+        ax
+            Two Axes; by default a new figure.
+
+        Returns
+        -------
+        ndarray
+            The two Axes. Where noise is not of one size, residuals are in units of theirs.
+        """
+        from pmsr.plots import plot_residuals
+
+        return plot_residuals(
+            pd.Series(self.data.y, name=self.target),
+            self._curve(self.data.X),
+            residuals=None if self.problem.noise is GAUSSIAN else self.normal_residuals,
+            against=against,
+            units=self._known_units(),
+            ax=ax,
+        )
+
+    def _known_units(self) -> Mapping[str, str]:
+        return self.units.by_name if self.units is not None and self.units.are_known else {}
 
     @property
     def used(self) -> tuple[str, ...]:

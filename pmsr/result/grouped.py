@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
 import numpy as np
@@ -16,7 +16,8 @@ from pmsr.data import check_X, read_labels
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, weigh
-from pmsr.evidence.posterior import Draws, draw_posterior, join_groups
+from pmsr.evidence.posterior import Draws, draw_posterior, flatten_groups, join_groups
+from pmsr.evidence.prediction import check_level
 from pmsr.evidence.problem import Problem
 from pmsr.laws.units import Units
 from pmsr.result.doubts import (
@@ -143,7 +144,7 @@ class GroupedEquation(FittedEquation):
         )
 
     @property
-    def issampled_parts(self) -> bool:
+    def is_sampled(self) -> bool:
         """Whether the posterior of all groups is known already."""
         return all(one.is_sampled for one in self.parts.values())
 
@@ -154,13 +155,14 @@ class GroupedEquation(FittedEquation):
         Without the groups that have a number for each observation and draw; those of `parts` have
         them.
         """
-        return self.compact_posterior
+        draws = [one.draws for one in self.parts.values()]
+        return join_groups(self.equation, self.problem, draws)
 
     @property
     def compact_posterior(self) -> "InferenceData | xr.DataTree":
-        """The same as `posterior`."""
+        """The same with a variable for each parameter of each group, such as ``c0[run 1]``."""
         draws = [one.draws for one in self.parts.values()]
-        return join_groups(self.equation, self.problem, draws)
+        return flatten_groups(self.equation, self.problem, draws)
 
     @property
     def theta(self) -> Floats:
@@ -221,6 +223,69 @@ class GroupedEquation(FittedEquation):
             rows = np.flatnonzero(labels == label)
             summary[:, rows] = self.parts[label]._predict(points[rows], level, None)
         return summary
+
+    @property
+    def line(self) -> str | None:
+        """None: there is no one curve."""
+        return None
+
+    def tabulate_at(self, points: Floats, level: float) -> pd.DataFrame:
+        """Refuse: points belong to a group, ``parts["label"].tabulate_at(...)``."""
+        raise ValueError(self._of_one_group("A table of predictions", "tabulate_at(points, level)"))
+
+    # Any: Matplotlib's Axes, which this layer does not import.
+    def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
+        """Draw the law with the data of every group, each in a colour of its own.
+
+        Parameters
+        ----------
+        level
+            Probability of the intervals.
+        ax
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+            A law of one variable as a curve for each group; one of several by its predictions
+            against what was observed.
+        """
+        from pmsr.plots.predictions import draw_groups, plot_parity
+
+        level, parts = check_level(level), self.parts
+        name = next(iter(parts.values())).line
+        if name is None:
+            tables = [one.tabulate_at(one.data.X, level) for one in parts.values()]
+            table = pd.concat(tables, ignore_index=True)
+            table.attrs["level"] = level
+            y = pd.Series(self.data.y, name=self.target)
+            return plot_parity(y, table, level=level, units=self._known_units(), ax=ax)
+        lines = {}
+        for label, one in parts.items():
+            points = one.line_points(name)
+            x = points[:, one.data.names.index(name)]
+            lines[label] = x, one.tabulate_at(points, level), one.data.select([name])
+        return draw_groups(lines, level=level, units=self._known_units(), ax=ax)
+
+    def plot_residuals(
+        self, *, against: Literal["prediction", "order"] = "prediction", ax: Any = None
+    ) -> Any:
+        """Draw what the best fit leaves unexplained, of all groups together.
+
+        Residuals are in units of their noise where each group has its own. Rows are in the order
+        of the groups.
+        """
+        from pmsr.plots import plot_residuals
+
+        is_plain = self.problem.shared_sigma and self.problem.noise.name == "gaussian"
+        return plot_residuals(
+            pd.Series(self.data.y, name=self.target),
+            self.data.y - self.residuals,
+            residuals=None if is_plain else self.normal_residuals,
+            against=against,
+            units=self._known_units(),
+            ax=ax,
+        )
 
     @property
     def warnings(self) -> list[str]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -574,6 +574,105 @@ class Result:
         table.attrs["level"] = level
         return table
 
+    # Any: Matplotlib's Axes, which this layer does not import.
+    def plot_fit(
+        self, which: int | str | None = None, *, level: float = 0.95, ax: Any = None
+    ) -> Any:
+        """Draw an equation with its data and intervals.
+
+        Parameters
+        ----------
+        which
+            Its place in the table, counted from 0, or its name; by default the best.
+        level
+            Probability of the intervals.
+        ax
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+            As :meth:`FittedEquation.plot`.
+
+        Examples
+        --------
+        >>> from pmsr.data import load_galileo
+        >>> from pmsr.result.comparison import weigh_equations
+        >>> result = weigh_equations(["c0*H", "c0*sqrt(H)"], *load_galileo("shelf"), random_seed=1)
+        >>> ax = result.plot_fit()
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('H', 'D')
+        >>> ax.figure.clear()
+        """
+        return self._which(which).plot(level=level, ax=ax)
+
+    def plot_residuals(
+        self,
+        which: int | str | None = None,
+        *,
+        against: Literal["prediction", "order"] = "prediction",
+        ax: Any = None,
+    ) -> Any:
+        """Draw what an equation leaves unexplained, see :meth:`FittedEquation.plot_residuals`.
+
+        Parameters
+        ----------
+        which
+            Its place in the table, counted from 0, or its name; by default the best.
+        against, ax
+            As there.
+        """
+        return self._which(which).plot_residuals(against=against, ax=ax)
+
+    def plot_front(
+        self,
+        *,
+        measure: Literal["score", "log_q", "rmse"] | None = None,
+        n_labels: int = 5,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the equations against their complexity, see :func:`pmsr.plots.plot_front`.
+
+        Parameters
+        ----------
+        measure
+            What to draw; by default the score, or the error where there is no evidence.
+        n_labels, ax
+            As there.
+
+        Returns
+        -------
+        Axes
+            With the best pointed out.
+        """
+        from pmsr.plots import plot_front
+
+        if measure is None:
+            measure = "score" if engine_of(self.search).has_evidence else "rmse"
+        winner = self.table.index[self.chosen]
+        return plot_front(self.table, measure=measure, winner=winner, n_labels=n_labels, ax=ax)
+
+    def plot_families(self, *, n_bars: int = 8, ax: Any = None) -> Any:
+        """Draw the probabilities of the families, see :func:`pmsr.plots.plot_families`.
+
+        Parameters
+        ----------
+        n_bars
+            How many have a bar of their own.
+        ax
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+        """
+        from pmsr.plots import plot_families
+
+        return plot_families(self.family_table, n_bars=n_bars, ax=ax)
+
+    def _which(self, which: int | str | None) -> FittedEquation:
+        return self.best if which is None else self.equations[self._place(which)]
+
     def _curve(self, points: Floats, groups: Any) -> Floats:
         """Return the best fit of the best equation at points."""
         best, values = self.best, np.empty(len(points))
@@ -859,7 +958,10 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         variables, parameters = as_list(record["variables"]), as_list(record["parameters"])
         equation = Equation(as_text(record["text"]), variables, parameters)
         p, n = len(equation.parameters), len(data.y)
-        evidence = read_evidence(record["evidence"], p, n, conventional=conventional)
+        n_groups = 0 if data.groups is None else len(set(data.groups))
+        evidence = read_evidence(
+            record["evidence"], p, n, conventional=conventional, n_groups=n_groups
+        )
         weighed.append((record, equation, evidence))
     problem = _read_problem(data, settings, search, [pair[1:] for pair in weighed])
     if search is None:
@@ -874,13 +976,26 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         # An earlier version did not save it.
         flat = is_flat(equation.program, problem)
         own = Weighed(evidence, read_fit(record.get("fit"), equation.program, is_flat=flat))
+        if problem.parts:
+            own = Weighed(evidence, parts=_read_parts(record["parts"], equation, problem, flat))
         # An earlier version had one prior for all.
         log_prior = as_number(record.get("log_prior", 0.0))
         if not log_prior < np.inf:
             raise ValueError(f"an equation has log_prior = {log_prior!r}")
-        fitted = FittedEquation(
+        fitted = fitted_equation(
             equation, own, selected, settings, seed, log_prior, units.select(equation.variables)
         )
+        for k, (one, part) in enumerate(
+            zip(fitted.parts.values(), record["parts"] if problem.parts else (), strict=True)
+        ):
+            if part["posterior"] is not None:
+                one.__dict__["draws"] = read_draws(
+                    part["posterior"],
+                    f"{place}.{k}.",
+                    arrays,
+                    equation.parameters,
+                    one.problem.gamma,
+                )
         if record["posterior"] is not None:
             # The draws, which were made in another process, take the place of the cached property.
             fitted.__dict__["draws"] = read_draws(
@@ -938,22 +1053,56 @@ def _read_problem(
     return replace(problem, gamma=gammas.pop() if gammas else problem.gamma)
 
 
+def _read_parts(
+    records: object, equation: Equation, problem: Problem, is_flat: bool
+) -> tuple[Weighed, ...]:
+    """Return what each group says of an equation; nothing, if only its best fit was known."""
+    found = []
+    for record, part in zip(as_list(records), problem.parts, strict=True):
+        # Where sigma is shared, log q does not divide among the groups.
+        evidence = read_evidence(
+            record["evidence"], len(equation.parameters), len(part.data.y), conventional=True
+        )
+        fit = read_fit(record["fit"], equation.program, is_flat=is_flat)
+        found.append(Weighed(evidence, fit))
+    return tuple(found)
+
+
 def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays of a saved result."""
     arrays: dict[str, NDArray[Any]] = {"X": result.data.X, "y": result.data.y}
     if result.data.y_err is not None:
         arrays["y_err"] = result.data.y_err
+    if result.data.X_err is not None:
+        arrays["X_err"] = result.data.X_err
     if result.data.counts is not None:
         arrays["counts"] = result.data.counts
     equations = []
     for place, fitted in enumerate(result.equations):
-        posterior = None
-        has_draws = fitted.is_sampled or len(fitted.weighed.chains) == CHAINS
-        if has_draws or place in (0, result.chosen) or result.probabilities[place] > STORED:
+        posterior, parts = None, list(fitted.parts.values())
+        has_draws = any(
+            one.is_sampled or len(one.weighed.chains) == CHAINS for one in parts or [fitted]
+        )
+        wanted = has_draws or place in (0, result.chosen) or result.probabilities[place] > STORED
+        if wanted and not parts:
             # One that cannot be sampled has no posterior after loading, either.
             with suppress(ValueError):
                 posterior, more = record_draws(fitted.draws, f"{place}.")
                 arrays |= more
+        recorded = []
+        for k, part in enumerate(parts):
+            own = None
+            if wanted:
+                with suppress(ValueError):
+                    own, more = record_draws(part.draws, f"{place}.{k}.")
+                    arrays |= more
+            recorded.append(
+                {
+                    "evidence": record_evidence(part.evidence),
+                    "fit": record_fit(part.weighed.fit),
+                    "posterior": own,
+                }
+            )
         equation = fitted.equation
         equations.append(
             {
@@ -964,10 +1113,14 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
                 "fit": record_fit(fitted.weighed.fit),
                 "posterior": posterior,
                 "log_prior": fitted.log_prior,
+                **({"parts": recorded} if recorded else {}),
             }
         )
+    about = {"names": result.data.names, "target": result.data.target}
+    if result.data.groups is not None:
+        about["groups"] = result.data.groups
     header = {
-        "data": {"names": result.data.names, "target": result.data.target},
+        "data": about,
         "settings": asdict(result.settings),
         "search": None if result.search is None else record_search(result.search),
         "random_seed": result.random_seed,

@@ -158,7 +158,8 @@ def test_units_of_columns_and_parameters_are_shown():
     assert content.units == units
     assert content.parameter_units == {"c0": "s/mm**(1/2)", "sigma": "s"}
     page = render_report(content)
-    assert page.count("s/mm<sup>1/2</sup>") == 2  # on the card and in the table
+    # On the card, in the table, and where the law is chosen.
+    assert page.count("s/mm<sup>1/2</sup>") == 3
     assert r"\,\mathrm{s}/\mathrm{mm}^{1/2}" in page
     assert "<td>H</td><td>variable</td><td>mm</td>" in page
     assert "all equations were equally probable beforehand" in page

@@ -1,4 +1,6 @@
 import base64
+import hashlib
+import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -18,8 +20,9 @@ from pmsr.equation.notation import percent, plus_minus
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.prediction import predict
-from pmsr.report.content import ReportContent
+from pmsr.report.content import ReportContent, gather_content
 from pmsr.report.page import PAPER, SOFTWARE, render_report, short, write_report
+from pmsr.result.comparison import weigh_equations
 from pmsr.result.result import library_versions, make_table
 
 SHELF = load_galileo("shelf")
@@ -49,7 +52,7 @@ class Page(HTMLParser):
             self.faults.append(f"closed: {tag}")
 
     def handle_data(self, data):
-        if "style" not in self.open:
+        if "style" not in self.open and "script" not in self.open:
             self.text += data
 
     def all(self, tag):
@@ -174,7 +177,7 @@ def test_nothing_is_loaded_from_elsewhere(galileo):
 
 def test_every_picture_is_a_drawing_with_a_description(page):
     found = pictures(page)
-    assert len(found) == 6
+    assert len(found) == 8
     for alt, source in found.items():
         assert alt
         svg = base64.b64decode(source.removeprefix("data:image/svg+xml;base64,"))
@@ -198,7 +201,9 @@ def test_the_numbers_of_the_winner_are_on_the_page(galileo, page):
 
 def test_equations_are_typeset_in_order_and_failures_say_why(galileo):
     text = render_report(galileo)
-    rows = re.findall(r"<tr[^>]*>\s*<td class=\"number\">(\d+)</td>(.*?)</tr>", text, re.DOTALL)
+    rows = re.findall(
+        r"<tr[^>]*>\s*<td class=\"number rank\">(\d+)</td>(.*?)</tr>", text, re.DOTALL
+    )
     assert [rank for rank, _ in rows] == ["1", "2", "3"]
     assert "<msqrt><mi>H</mi></msqrt>" in rows[0][1]
     assert "winner" in rows[0][1]
@@ -327,7 +332,7 @@ def test_the_same_content_gives_the_same_page(galileo, tmp_path):
 def test_the_template_is_part_of_the_package():
     assert (Path(pmsr.__file__).parent / "report" / "templates" / "report.html").is_file()
     settings = (Path(__file__).parents[2] / "pyproject.toml").read_text()
-    assert '"report/templates/*.html"' in settings
+    assert '"report/templates/*.html", "report/templates/*.js"' in settings
 
 
 @pytest.mark.parametrize(
@@ -345,8 +350,8 @@ def test_laws_like_the_winner_are_folded_beneath_it_and_add_up_everywhere(galile
     assert page.words.count("1 law like it") == 2  # on the card and in the table
     first, second = galileo.table["probability"].iloc[:2]
     text = page.words.replace(" ", "")
-    assert f"probability{percent(first)}".replace(" ", "") in text
-    assert f"with1lawlikeit{percent(first + second)}".replace(" ", "") in text
+    assert f"ofthislawalone{percent(first)}".replace(" ", "") in text
+    assert f"{percent(first + second)}istheprobabilityofthislawwith1lawlikeit" in text
     # In the table the family has its sum, and its other member its own share.
     assert percent(second) in page.words
     apart = Page(render_report(galileo)).words
@@ -374,3 +379,77 @@ def test_every_law_says_what_its_coincidence_is(galileo):
     # The winner's on the card too.
     assert page.words.count("takes <b>H</b> for granted") == 2
     assert page.words.count("adds one") == 1
+
+
+NASTY = [EVIL, "speed of the flow [m/s]", "</script><b>"]
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The page of a comparison of laws in columns of awkward names."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.uniform(1.0, 2.0, (12, 3)), columns=NASTY)
+    y = pd.Series(2.0 * X[EVIL] * X[NASTY[1]] + rng.normal(0.0, 0.1, 12), name="lift [N]")
+    laws = [f"c0*`{EVIL}`*`{NASTY[1]}`", f"c0 + c1*`{NASTY[1]}` + c2*`{NASTY[2]}`", "c0"]
+    found = weigh_equations(laws, X, y, random_seed=1)
+    return gather_content(found, folder="a-run", warnings=[f"Mind {laws[0]!r}, it's a 'T'."])
+
+
+def test_the_page_has_two_scripts_and_runs_only_its_own(whole):
+    text = render_report(whole)
+    page = Page(text)
+    assert page.faults == []
+    assert page.all("script") == [{"type": "application/json", "id": "numbers"}, {}]
+    own = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert len(own) == 1
+    digest = base64.b64encode(hashlib.sha256(own[0].encode()).digest()).decode()
+    policy = next(attrs for attrs in page.all("meta") if "http-equiv" in attrs)
+    assert policy["content"].endswith(f"script-src 'sha256-{digest}'")
+    assert EVIL not in text and "<b>" not in text
+
+
+def test_the_script_has_every_law_and_what_it_needs(whole):
+    text = render_report(whole)
+    numbers = json.loads(re.search(r'id="numbers">(.*?)</script>', text, re.DOTALL)[1])
+    assert list(numbers["laws"]) == list(numbers["about"]) == ["1", "2", "3"]
+    assert numbers["winner"] == "1" and numbers["laws"]["1"]["n"] == 4000
+    assert [column["name"] for column in numbers["columns"]] == NASTY
+    assert [one["size"] for one in numbers["front"]] == whole.table["complexity"].to_list()
+    page = Page(text)
+    rows = [attrs["data-row"] for _, attrs in page.elements if "data-row" in attrs]
+    assert sorted(rows) == ["1", "2", "3"]
+
+
+def test_formulas_have_short_symbols_and_a_legend(whole):
+    page = Page(render_report(whole))
+    formula = re.search(r'aria-label="The equation">(.*?)</div>', render_report(whole), re.DOTALL)
+    assert "speed of the flow" not in formula[1] and "<mi>s</mi>" in formula[1]
+    assert "speed of the flow [m/s]" in page.words and "lift [N]" in page.words
+
+
+def test_a_sum_may_be_broken_between_its_terms(whole):
+    row = re.search(r'data-row="2">.*?</tr>', render_report(whole), re.DOTALL)[0]
+    assert row.count("<math>") == 3
+
+
+def test_equations_in_warnings_are_formulas(whole):
+    box = re.search(r'id="doubts".*?</div>', render_report(whole), re.DOTALL)[0]
+    assert "Mind <math>" in box and "`" not in box
+    assert "it&#39;s a &#39;T&#39;" in box
+
+
+def test_the_first_screen_answers_four_questions(whole):
+    words = Page(render_report(whole)).words
+    for heading in ("Which law", "How sure", "What it predicts", "What to do next"):
+        assert heading in words
+    assert "pmsr predict a-run new.csv" in words and "pmsr resume" not in words
+    assert re.search(r"Measure at .*= ", words)
+    assert len(whole.outlook) == 3
+    first = whole.outlook.iloc[0]
+    assert short(first["prediction_low"], 4) in words or "to" in words
+
+
+def test_what_is_rounding_is_zero():
+    assert short(-1.4e-13, size=3.0) == "0"
+    assert short(-1.4e-13) == "−1.4 × 10⁻¹³"
+    assert short(1e-3, size=3.0) == "0.001"
