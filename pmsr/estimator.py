@@ -400,6 +400,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             settings=settings,
             random_seed=random_seed,
         )
+        if is_open:  # a search that goes on has the table of the first
+            self.result_ = replace(self.result_, noise_table=self.noise_table_)
         with time_limit(found.limit):
             warn(self.warnings_)
         return self
@@ -803,7 +805,10 @@ def load(path: str | Path) -> BayesianSymbolicRegressor | Result:
         # What `fit` would refuse is refused now.
         search = estimator._search(result.data)
         units_of(search, result.data)
-        Problem.of(result.data, estimator._settings(), search.max_parameters)
+        settings = estimator._settings()
+        if settings.noise == AUTO_NOISE:
+            settings = replace(settings, noise=result.settings.noise)
+        Problem.of(result.data, settings, search.max_parameters)
         named = about["named"]
         for value, kinds in (
             (named, bool),
@@ -817,6 +822,8 @@ def load(path: str | Path) -> BayesianSymbolicRegressor | Result:
     except BROKEN as error:
         raise damaged(path, error) from None
     estimator.result_ = result
+    if result.noise_table is not None:
+        estimator.noise_table_ = result.noise_table
     estimator.n_features_in_ = len(result.data.names)
     if named:
         estimator.feature_names_in_ = np.array(result.data.names, dtype=object)

@@ -53,11 +53,13 @@ from pmsr.result.storage import (
     read_evidence,
     read_fit,
     read_folder,
+    read_noise_table,
     read_prior,
     read_search,
     record_draws,
     record_evidence,
     record_fit,
+    record_noise_table,
     record_prior,
     record_search,
     write_folder,
@@ -113,6 +115,9 @@ class Result:
         nothing is known of them.
     constant_log_prior
         Log prior of a constant, if ``law_prior`` cannot be asked: a loaded result has no function.
+    noise_table
+        What each noise model makes of the data, best first, with the columns ``noise``,
+        ``equation``, ``log_q`` and ``score``; None if the noise was not chosen by the data.
 
     Examples
     --------
@@ -141,6 +146,7 @@ class Result:
     coverage: Coverage = field(default_factory=Coverage)
     units: Units | None = None
     constant_log_prior: float | None = None
+    noise_table: pd.DataFrame | None = None
 
     @property
     def data(self) -> Data:
@@ -1022,6 +1028,7 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         coverage=read_coverage(header.get("coverage", {})),
         units=units,
         constant_log_prior=None if of_constant is None else as_number(of_constant),
+        noise_table=read_noise_table(header.get("noise_table")),
     )
     if result.constant_log_prior is not None and not result.constant_log_prior < np.inf:
         raise ValueError(f"a constant has log_prior = {result.constant_log_prior!r}")
@@ -1135,6 +1142,7 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "law_prior": record_prior(result.law_prior),
         "constant_log_prior": result._constant_log_prior(),
         "coverage": asdict(result.coverage),
+        "noise_table": record_noise_table(result.noise_table),
     }
     if result.search is None and result.units is not None:
         known = result.units.by_name if result.units.are_known else None

@@ -425,6 +425,28 @@ def _read_theta(values: object, n: int) -> NDArray[np.float64]:
     return theta
 
 
+NOISE_COLUMNS = ("noise", "equation", "log_q", "score")
+
+
+def record_noise_table(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    """Return what each noise model makes of the data as JSON knows it."""
+    if table is None:
+        return None
+    rows = table[list(NOISE_COLUMNS)].itertuples(index=False)
+    return [dict(zip(NOISE_COLUMNS, row, strict=True)) for row in rows]
+
+
+def read_noise_table(records: object) -> pd.DataFrame | None:
+    """Return what was recorded; an earlier version did not save it."""
+    if records is None:
+        return None
+    rows = []
+    for record in as_list(records):
+        log_q, score = as_number(record["log_q"]), as_number(record["score"])
+        rows.append((as_text(record["noise"]), as_text(record["equation"]), log_q, score))
+    return pd.DataFrame(rows, columns=list(NOISE_COLUMNS))
+
+
 def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Data:
     """Return the data that a result explains."""
     y = _check_shape(arrays["y"], arrays["y"].shape[:1])
