@@ -41,7 +41,7 @@ _followed = BUILT_IN
 _jit = njit(error_model="numpy", nogil=True)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _added(typing: Any, code: Any, a: Any, b: Any, v: Any, which: Any) -> Any:
     """Call the function of the added rows; without any, nothing is a number."""
     double, number = types.float64, types.int64

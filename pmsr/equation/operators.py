@@ -346,7 +346,7 @@ def _with_series(expression: Any, symbol: Any, gaps: Sequence[Gap]) -> Any:
     return sympy.Piecewise(*near, (expression, True))
 
 
-class _TensorPrinter(LambdaPrinter):  # type: ignore[misc]
+class _TensorPrinter(LambdaPrinter):
     """Writes forms in functions of PyTensor, whose comparisons are no Python conditions."""
 
     def _print_Piecewise(self, expr: Any) -> str:

@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 import pytest
 import sympy
 
+import pmsr
 from pmsr.equation.operators import (
     OPERATORS,
     Operator,
@@ -251,3 +252,16 @@ def test_an_operator_of_ones_own_leaves_the_loops_of_the_others_compiled(tmp_pat
         assert done.returncode == 0, done.stderr
         missed[which] = sum(map(int, done.stdout.split()))
     assert missed["first"] > 0 and missed["added"] == 0
+
+
+def test_what_was_saved_with_an_operator_that_is_not_there_says_what_to_add(tmp_path):
+    add_operator("mine", lambda x: 1 / (1 + x**2))
+    try:
+        X = [[1.0], [2.0], [3.0], [4.0]]
+        found = pmsr.weigh_equations(["c0*mine(x0)"], X, [0.5, 0.21, 0.1, 0.06], random_seed=0)
+        found.save(tmp_path / "saved")
+        assert str(pmsr.load(tmp_path / "saved").best.equation) == "c0*mine(x0)"
+    finally:
+        del OPERATORS["mine"]
+    with pytest.raises(ValueError, match="saved with the operator 'mine', which is not there"):
+        pmsr.load(tmp_path / "saved")
