@@ -5,6 +5,7 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -45,6 +46,7 @@ from pmsr.result.doubts import doubt_failures, doubt_sampling
 Floats = NDArray[np.float64]
 
 _QUOTED = re.compile(r"('[^'\n]+')")  # an equation within a sentence
+_WORD = re.compile(r"(?:`(?:[^`]|``)+`|[^\s`])+")  # where names in backquotes are one
 N_ROWS = 25  # equations that are shown at once; the others unfold
 ROUNDING = 1e-12  # of numbers beside it: what is smaller is zero
 N_FAMILIES = 6  # in the picture
@@ -141,7 +143,7 @@ def render_report(content: ReportContent) -> str:
         families=_family_rows(content, formulas),
         rows=rows,
         n_rows=N_ROWS,
-        pictures=_draw(content, parameters),
+        pictures=_draw(content, parameters, formulas),
         inclusion=_inclusion_rows(content),
         robustness=_robustness_rows(content, formulas),
         suggestions=_suggestion_rows(content),
@@ -194,11 +196,38 @@ class Formulas:
         """Return a sentence, in which quoted equations are formulas."""
         pieces = _QUOTED.split(text)
         shown = [escape(piece) for piece in pieces]
-        for place in range(1, len(pieces), 2):
-            equation = self._read(pieces[place][1:-1])
+        for place, piece in enumerate(pieces):
+            equation = self._read(piece[1:-1]) if place % 2 else None
             if equation is not None:
                 shown[place] = self.lines(equation)
+            elif "`" in piece:
+                shown[place] = self._unquote(piece)
         return Markup("").join(shown)
+
+    def _unquote(self, text: str) -> Markup:
+        """Typeset what holds names in backquotes: as much as can be read as one formula."""
+        words = [found for found in _WORD.finditer(text)]
+        shown, place, done = Markup(""), 0, 0
+        while place < len(words):
+            start, best = words[place].start(), None
+            for last in range(min(len(words), place + 16) - 1, place - 1, -1):
+                piece = text[start : words[last].end()].rstrip(",.;:")
+                if piece.count("`") < 2 or piece.count("(") != piece.count(")"):
+                    continue
+                with suppress(ValueError):
+                    best = last, piece, Equation(piece, self.columns)
+                    break
+            if best is not None:
+                last, piece, equation = best
+                shown += escape(text[done:start]) + self.lines(equation)
+                done, place = start + len(piece), last
+            place += 1
+        return shown + escape(text[done:])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns, that of the target among them."""
+        return tuple(self.symbols)
 
     def _read(self, text: str) -> Equation | None:
         if text in self.texts:
@@ -694,7 +723,9 @@ def _diagnostic_rows(
     return rows
 
 
-def _draw(content: ReportContent, parameters: pd.DataFrame | None) -> dict[str, Picture]:
+def _draw(
+    content: ReportContent, parameters: pd.DataFrame | None, formulas: Formulas
+) -> dict[str, Picture]:
     """Draw every picture that there are numbers for."""
     pictures: dict[str, Picture] = {}
     if content.winner is not None:
@@ -711,7 +742,7 @@ def _draw(content: ReportContent, parameters: pd.DataFrame | None) -> dict[str, 
         )
     if (content.table["probability"].astype(float) > 0.0).any():
         families = [
-            (content.equations[one[0]].text, _share(content, one), len(one))
+            (formulas.plain(content.equations[one[0]].text), _share(content, one), len(one))
             for one in _families(content)
         ]
         table = pd.DataFrame(families, columns=["equation", "probability", "laws"])
@@ -725,7 +756,12 @@ def _draw(content: ReportContent, parameters: pd.DataFrame | None) -> dict[str, 
         is_line = len(names) == 1
         places = content.suggestions[names[0]] if is_line else content.rivals.index
         pictures["suggest"] = _picture(
-            plot_suggestion(content.rivals, np.asarray(places), content.data, units=content.units),
+            plot_suggestion(
+                content.rivals.rename(columns=formulas.plain),
+                np.asarray(places),
+                content.data,
+                units=content.units,
+            ),
             "Predictions of the leading families, and where to measure next",
             "What the leading families predict, each by its best law"
             + ("; dashed lines are where a measurement tells most." if is_line else "."),

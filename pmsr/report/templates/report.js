@@ -260,6 +260,7 @@ const frame = (box, { x, y, xName, yName, label, isCount = false }) => {
   const py = (v) => height - bottom - (height - top - bottom) * (v - y[0]) / (y[1] - y[0] || 1);
   const room = width - left - right;
   let xTicks = ticksOf(x[0], x[1], Math.max(2, Math.floor(room / 90)));
+  if (xTicks.length < 2) xTicks = ticksOf(x[0], x[1], 4);
   if (isCount && xTicks[1] - xTicks[0] < 1) xTicks = ticksOf(x[0], x[1], x[1] - x[0]);
   for (const t of xTicks) {
     make("line", { x1: px(t), x2: px(t), y1: height - bottom, y2: height - bottom + 5, class: "axis" }, null, svg);
@@ -460,7 +461,7 @@ const drawFront = () => {
   if (sign < 0) bottom = Math.max(0, bottom);
   const far = all.length - shown.length;
   const axes = frame(box, { x: [sizes[0] - 0.7, sizes[sizes.length - 1] + 0.7], y: [bottom, top],
-    xName: `complexity (nodes)${far ? `; ${far} more beyond` : ""}`,
+    xName: `complexity${far ? `; ${far} are further off` : " (nodes)"}`,
     yName: sign > 0 ? "score" : "RMSE", isCount: true, label: "Laws against complexity; each point shows its law" });
   axes.svg.setAttribute("role", "group");
   let path = "";
