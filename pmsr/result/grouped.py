@@ -17,6 +17,7 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, weigh
 from pmsr.evidence.posterior import Draws, draw_posterior, join_groups
+from pmsr.evidence.prediction import check_level
 from pmsr.evidence.problem import Problem
 from pmsr.laws.units import Units
 from pmsr.result.doubts import (
@@ -221,6 +222,41 @@ class GroupedEquation(FittedEquation):
             rows = np.flatnonzero(labels == label)
             summary[:, rows] = self.parts[label]._predict(points[rows], level, None)
         return summary
+
+    def curves(self, level: float) -> list[Any] | None:
+        """Return what :func:`pmsr.plots.predictions.draw_groups` draws; None for several variables.
+
+        Parameters
+        ----------
+        level
+            Probability of the intervals.
+        """
+        from pmsr.plots.predictions import GroupCurve
+
+        name = self.line
+        if name is None:
+            return None
+        found = []
+        for label, one in self.parts.items():
+            points = one.line_points(name)
+            x = points[:, one.data.names.index(name)]
+            table = one.tabulate_at(points, level)
+            found.append(GroupCurve(label, x, table, one.data.select([name])))
+        return found
+
+    def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
+        """Draw the law with the data and intervals of every group, each in its own colour."""
+        from pmsr.plots.predictions import draw_groups, plot_parity
+
+        level, units = check_level(level), self._known_units()
+        curves = self.curves(level)
+        if curves is not None:
+            return draw_groups(curves, level=level, units=units, ax=ax)
+        tables = [one.tabulate_at(one.data.X, level) for one in self.parts.values()]
+        table = pd.concat(tables, ignore_index=True)
+        y = np.concatenate([one.data.y for one in self.parts.values()])
+        target = pd.Series(y, name=self.target)
+        return plot_parity(target, table, level=level, units=units, ax=ax)
 
     @property
     def warnings(self) -> list[str]:

@@ -21,7 +21,8 @@ from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.prediction import predict
 from pmsr.report.content import ReportContent, gather_content
-from pmsr.report.page import PAPER, SOFTWARE, render_report, short, write_report
+from pmsr.report.digits import short
+from pmsr.report.page import PAPER, SOFTWARE, render_report, write_report
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.result import library_versions, make_table
 
@@ -412,7 +413,7 @@ def test_the_script_has_every_law_and_what_it_needs(whole):
     text = render_report(whole)
     numbers = json.loads(re.search(r'id="numbers">(.*?)</script>', text, re.DOTALL)[1])
     assert list(numbers["laws"]) == list(numbers["about"]) == ["1", "2", "3"]
-    assert numbers["winner"] == "1" and numbers["laws"]["1"]["n"] == 4000
+    assert numbers["winner"] == "1" and numbers["laws"]["1"]["parts"][0]["n"] == 4000
     assert [column["name"] for column in numbers["columns"]] == NASTY
     assert [one["size"] for one in numbers["front"]] == whole.table["complexity"].to_list()
     page = Page(text)
