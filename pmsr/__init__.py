@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pmsr.data import load_galileo, make_sine
+    from pmsr.data import load_chronometers, load_galileo, make_sine
     from pmsr.equation.expression import Equation
     from pmsr.equation.operators import Operator, add_operator
     from pmsr.estimator import BayesianSymbolicRegressor, load
@@ -37,6 +37,7 @@ __all__ = [
     "compute_evidence",
     "fit_equation",
     "load",
+    "load_chronometers",
     "load_galileo",
     "make_sine",
     "predict",
@@ -58,6 +59,7 @@ _MODULE_OF = {
     "compute_evidence": "pmsr.evidence.evidence",
     "fit_equation": "pmsr.evidence.evidence",
     "load": "pmsr.estimator",
+    "load_chronometers": "pmsr.data",
     "load_galileo": "pmsr.data",
     "make_sine": "pmsr.data",
     "predict": "pmsr.evidence.prediction",

@@ -332,6 +332,38 @@ def load_galileo(experiment: Literal["shelf", "no_shelf"]) -> tuple[pd.DataFrame
     return table.iloc[:, :1], table.iloc[:, 1]
 
 
+def load_chronometers() -> tuple[pd.DataFrame, pd.Series, pd.Series]:
+    """Return 32 rates of the universe's expansion, measured by cosmic chronometers.
+
+    How fast galaxies age with redshift gives the Hubble rate at that redshift, with an error of its
+    own for each: from 5 to 60 %. The table is the one that is distributed with the code of
+    Exhaustive Symbolic Regression [1]_.
+
+    Returns
+    -------
+    X : DataFrame
+        One column, the redshift z.
+    y : Series
+        The Hubble rate H, in km/s/Mpc.
+    y_err : Series
+        Its standard error sigma_H.
+
+    References
+    ----------
+    .. [1] D. J. Bartlett, H. Desmond, P. G. Ferreira, "Exhaustive Symbolic Regression", IEEE
+       Transactions on Evolutionary Computation 28 (2024), doi:10.1109/TEVC.2023.3280250
+
+    Examples
+    --------
+    >>> X, y, y_err = load_chronometers()
+    >>> len(X), X.columns.to_list(), y.name, float(y_err.max())
+    (32, ['z'], 'H', 62.0)
+    """
+    with (files("pmsr") / "datasets" / "chronometers.csv").open() as file:
+        table = pd.read_csv(file, dtype=np.float64)
+    return table[["z"]], table["H"], table["sigma_H"]
+
+
 def make_sine(
     n_points: int = 20,
     sigma: float = 0.3,

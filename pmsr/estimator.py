@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pmsr.data import Data, check_order, leave_out_constant, make_data
+from pmsr.data import Data, check_order, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.prediction import check_level
@@ -41,7 +41,8 @@ from pmsr.result.storage import (
 )
 from pmsr.search.evolution import Evolution, further, run_evolution
 from pmsr.search.pilot import AUTO as AUTO_NOISE
-from pmsr.search.pilot import N_LEADERS, choose_noise
+from pmsr.search.pilot import Choice
+from pmsr.search.settling import Settled, settle_noise
 from pmsr.settings import ADDED, ADDED_TO_SEARCH, QUICK, Search, Settings, check_settings
 
 # The options of Search and Settings that are parameters of the estimator itself.
@@ -62,7 +63,6 @@ _SEARCH = (
     "require",
     "exclude",
 )
-FIRST_SHARE = 0.4  # of the time of a search whose noise is to be chosen, under normal noise
 _SETTINGS = ("gamma", "noise", "extra_noise")
 
 _OPERATORS = 'Use operators=("+", "*", "exp"), one list for all.'
@@ -284,7 +284,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     __new__.__signature__ = inspect.signature(__init__)  # type: ignore[attr-defined]
 
     def fit(
-        self, X: Any, y: Any, *, y_err: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any, *, y_err: Any = None, X_err: Any = None, sample_weight: Any = None
     ) -> "BayesianSymbolicRegressor":
         """Search for equations.
 
@@ -298,6 +298,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         y_err
             Known errors of the target, of shape (N,): standard deviations in its units. Sigma is
             then no parameter, or with ``extra_noise=True`` adds to them in quadrature.
+        X_err
+            Known errors of the variables, independent of one another: an array of the shape of X,
+            or a table of those columns that have errors. They count by the slope of the law at
+            each row, see the page on errors in x; predictions take x to be exact.
         sample_weight
             How often each row was observed: 2 is the same as the row twice. Precisions belong in
             ``y_err``.
@@ -313,7 +317,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             For each of the reasons to doubt the result.
         """
         self._search()
-        return self._fit(self._validate(X, y, y_err=y_err, sample_weight=sample_weight))
+        measured = {"y_err": y_err, "X_err": X_err, "sample_weight": sample_weight}
+        return self._fit(self._validate(X, y, **measured))
 
     def fit_data(self, data: Data) -> "BayesianSymbolicRegressor":
         """Search for equations that explain measurements which are checked already.
@@ -342,10 +347,20 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             raise ValueError(f"callbacks must be a list of functions, got {self.callbacks!r}.")
         after: Evolution | None = getattr(self, "_found", None) if self.warm_start else None
         random_seed = self._random_seed() if after is None else self._fitted().random_seed
-        if is_open:
-            settings, search, laws = self._choose_noise(problem, search, normal, random_seed)
-            problem, seeds = Problem.of(merged, settings, search.max_parameters), [*seeds, *laws]
-        found = run_evolution(
+        found: Evolution | None = None
+        if is_open and after is None:
+            settled = self._settle_noise(problem, search, normal, seeds, random_seed)
+            settings, search = settled.settings, settled.search
+            found = settled.first if settled.is_over else None
+            if settled.is_normal:
+                after = settled.first
+            else:
+                problem, seeds = settled.problem, [*seeds, *settled.laws]
+        elif is_open:
+            # What goes on has the noise that was chosen for it.
+            settings = replace(settings, noise=self._fitted().settings.noise)
+            problem = Problem.of(merged, settings, search.max_parameters)
+        found = found or run_evolution(
             problem,
             search=search,
             settings=settings,
@@ -369,34 +384,57 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             warn(self.warnings_)
         return self
 
-    def _choose_noise(
-        self, problem: Problem, search: Search, settings: Settings, random_seed: int
-    ) -> tuple[Settings, Search, list[Equation]]:
-        """Search under normal noise first, and see which noise suits what that finds.
-
-        Returns the options for the rest of the search, and the laws that were found.
-        """
-        if self.checkpoint is not None or self.warm_start:
+    def _settle_noise(
+        self,
+        problem: Problem,
+        search: Search,
+        settings: Settings,
+        seeds: Sequence[Equation],
+        random_seed: int,
+    ) -> Settled:
+        """Search under normal noise first, and see which noise suits what that finds."""
+        if self.checkpoint is not None:
             raise ValueError(
-                'noise="auto" goes neither with checkpoint nor with warm_start: a search that goes '
-                "on has one noise. Find it first, in noise_table_, and name it."
+                'noise="auto" does not go with checkpoint: a search that goes on has one noise. '
+                "Find it first, in noise_table_, and name it; or use warm_start=True."
             )
-        share = None if search.max_time is None else FIRST_SHARE * search.max_time
-        first = run_evolution(
+        if search.fitness != "evidence":
+            raise ValueError(
+                f'noise="auto" is chosen by evidence, got fitness={search.fitness!r}. Name a noise.'
+            )
+        settled = settle_noise(
             problem,
-            search=replace(search, max_time=share),
+            search=search,
             settings=settings,
             random_seed=random_seed,
+            seeds=seeds,
             n_jobs=self.n_jobs,
+            callbacks=self.callbacks,
             verbose=self.verbose if callable(self.verbose) else bool(self.verbose),
         )
-        laws = [equation for equation, _ in first.finalists[:N_LEADERS]]
-        data = leave_out_constant(problem.data)
-        noise, table = choose_noise(data, search, settings, random_seed, laws)
-        self.noise_table_ = pd.DataFrame([vars(row) for row in table])
-        if search.max_time is not None:
-            search = replace(search, max_time=(1.0 - FIRST_SHARE) * search.max_time)
-        return replace(settings, noise=noise), search, laws
+        columns = [field.name for field in fields(Choice)]
+        self.noise_table_ = pd.DataFrame([vars(row) for row in settled.table], columns=columns)
+        return settled
+
+    def settle_noise(self, data: Data) -> dict[str, Any]:
+        """Choose the noise of ``noise="auto"`` and return the parameters with which to go on.
+
+        What `fit` does by itself, for somebody who keeps a checkpoint: under ``noise``, which is
+        then a name, from ``guesses``, for the rest of ``max_time``. The table is `noise_table_`.
+        """
+        search, settings = self._search(data), self._settings()
+        normal = replace(settings, noise=GAUSSIAN.name)
+        problem = Problem.of(data.merge_equal(), normal, search.max_parameters)
+        seeds = [Equation(str(guess), data.names) for guess in self.guesses or ()]
+        settled = self._settle_noise(problem, search, normal, seeds, self._random_seed())
+        if settled.first.stopped == "interrupted":
+            raise KeyboardInterrupt  # nothing is kept yet that a search could go on from
+        guesses = (*(self.guesses or ()), *(str(law) for law in settled.laws))
+        return {
+            "noise": settled.settings.noise,
+            "guesses": guesses,
+            "max_time": settled.search.max_time,
+        }
 
     def _validate(self, X: Any, y: Any, **measured: Any) -> Data:
         """Check X and y as scikit-learn does, and then as every other door of pmsr does."""
@@ -420,9 +458,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             make_data(X, y)
         check_order(X, y)
         names = getattr(self, "feature_names_in_", None)
+        tables = (one for one in (y, X) if isinstance(one, pd.Series | pd.DataFrame))
+        index = getattr(next(tables, None), "index", None)
         return make_data(
             values,
-            pd.Series(target, name=_name_of(y)),
+            pd.Series(target, name=_name_of(y), index=index),
             names=None if names is None else [str(name) for name in names],
             **measured,
         )

@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from pmsr.data import (
     check_X,
     leave_out_constant,
+    load_chronometers,
     load_galileo,
     make_data,
     make_data_for,
@@ -428,3 +429,15 @@ def test_rows_of_different_experiments_are_not_equal_and_data_without_equal_rows
     data = make_data([1, 1, 2, 2], [1.0, 1.0, 2.0, 2.0], groups=["b", "a", "a", "b"])
     assert data.merge_equal() is data
     assert make_data(X, Y).merge_equal().counts is None
+
+
+def test_the_chronometers_are_those_of_the_published_table():
+    X, y, y_err = load_chronometers()
+    assert (len(X), list(X.columns), y.name) == (32, ["z"], "H")
+    # First and last row of the source.
+    assert (X["z"].iloc[0], y.iloc[0], y_err.iloc[0]) == (0.07, 69.0, 19.6)
+    assert (X["z"].iloc[-1], y.iloc[-1], y_err.iloc[-1]) == (1.965, 186.5, 50.4)
+    assert np.all(np.diff(X["z"]) > 0.0) and np.all(y_err > 0.0)
+    # A straight line through the weighed rows is near today's rate at z = 0.
+    slope, rate = np.polyfit(X["z"], y, 1, w=1.0 / y_err)
+    assert 55.0 < rate < 75.0 and slope > 0.0

@@ -101,7 +101,8 @@ class SurfaceTarget(Target):
     @cached_property
     def even_surface(self) -> Surface:
         """The surface whose volume counts: without weights that suit a fit only."""
-        if self.problem.tuning is None or self.problem.data.y_err is not None:
+        # Errors that are known hold at the best fit; what is robust against outliers does not.
+        if self.problem.tuning is None or self.problem.tuning.errors is not None:
             return self.surface
         problem = self.problem.untuned
         surface = Surface.of(problem.whiten(self.fit.program), problem.white)

@@ -146,6 +146,7 @@ def compute_evidence(
     y: ArrayLike,
     *,
     y_err: ArrayLike | None = None,
+    X_err: ArrayLike | None = None,
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
     settings: Settings | None = None,
@@ -159,8 +160,9 @@ def compute_evidence(
         An equation, or its text with the columns of X as variables.
     X, y
         The data.
-    y_err, sample_weight
-        Known errors of the target, standard deviations in its units; and how often each row was
+    y_err, X_err, sample_weight
+        Known errors of the target, standard deviations in its units, and of the variables, of the
+        shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     groups
         The experiment to which each row belongs: the same law with constants of its own for each.
@@ -185,7 +187,14 @@ def compute_evidence(
     (array([47.09]), 13.8)
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, y_err=y_err, groups=groups, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        y_err=y_err,
+        X_err=X_err,
+        groups=groups,
+        sample_weight=sample_weight,
     )
     return weigh(equation.program, problem, settings, seed_for(equation.key, random_seed)).evidence
 
@@ -196,6 +205,7 @@ def fit_equation(
     y: ArrayLike,
     *,
     y_err: ArrayLike | None = None,
+    X_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
@@ -204,7 +214,7 @@ def fit_equation(
 
     Parameters
     ----------
-    equation, X, y, y_err, sample_weight, settings, random_seed
+    equation, X, y, y_err, X_err, sample_weight, settings, random_seed
         As in `compute_evidence`.
 
     Returns
@@ -220,7 +230,7 @@ def fit_equation(
     array([47.09])
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+        equation, X, y, settings, y_err=y_err, X_err=X_err, sample_weight=sample_weight
     )
     if not equation.parameters:
         raise ValueError(f"{equation.text!r} has no parameters to fit.")
@@ -356,6 +366,8 @@ def make_target(
             if np.max(np.abs(change)) < SAME_WEIGHTS:
                 break
         found = find(program, problem, n_multistarts, rng=rng)
+    if problem.noise.uses_slopes and problem.tuning is None:
+        raise FitError("its slope is not finite where a variable has an error")
     # It may be linear in what the data determine.
     target = _target_of(found, problem)
     target.check_range()
@@ -790,7 +802,8 @@ def _pool(by_region: Sequence[Sequence[FractionalKernel]]) -> tuple[float, float
 
 def _weigh_constant(program: Program, problem: Problem, failed: Evidence) -> Evidence:
     """Integrate over sigma alone: an equation without parameters."""
-    problem = problem.tuned(program, np.empty(0)) if problem.data.y_err is not None else problem
+    if "y_err" in problem.columns or problem.noise.uses_slopes:
+        problem = problem.tuned(program, np.empty(0))
     values = evaluate(problem.whiten(program), np.empty((1, 0)), problem.white.X)[0]
     square = float(np.sum((problem.white.y - values) ** 2))
     n, gamma, half = problem.n, problem.gamma, problem.halved

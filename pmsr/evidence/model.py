@@ -35,6 +35,22 @@ from pmsr.threads import ONE_AT_A_TIME
 
 Floats = NDArray[np.float64]
 
+TINY = 1e-300
+_RESERVED = {
+    "sigma",
+    "y",
+    "X",
+    "y_observed",
+    "mu",
+    "y_err",
+    "X_err",
+    "repeats",
+    "repeated",
+    "volume",
+    "region",
+    "observation",
+    "column",
+}
 CHUNK = 2**18  # values of mu at a time: 2 MB, whatever the number of points or particles
 
 
@@ -44,6 +60,7 @@ def build_model(
     y: ArrayLike,
     *,
     y_err: ArrayLike | None = None,
+    X_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     settings: Settings | None = None,
     region: Region | SurfaceRegion | None = None,
@@ -63,8 +80,9 @@ def build_model(
         What to model. Its parameters become scalar variables of the same names.
     X, y
         The data; X as a table with the equation's variables as columns.
-    y_err, sample_weight
-        Known errors of the target, standard deviations in its units; and how often each row was
+    y_err, X_err, sample_weight
+        Known errors of the target, standard deviations in its units, and of the variables, of the
+        shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     settings
         The noise, the prior of sigma and its bounds.
@@ -76,7 +94,10 @@ def build_model(
     Returns
     -------
     pymc.Model
-        Free variables: the parameters, then ``sigma``. Data: ``X`` and ``y_observed``.
+        Free variables: the parameters, then ``sigma``. Data: ``X`` and ``y_observed``, and
+        ``y_err`` and ``X_err`` where errors are known, with the dimensions ``observation`` and
+        ``column``. ``pm.set_data({"X": new})`` alone, with other errors if there are any, is
+        enough to predict new rows by ``pm.sample_posterior_predictive``.
 
     Examples
     --------
@@ -86,7 +107,7 @@ def build_model(
     ['c0', 'sigma']
     """
     equation, problem, _ = read_problem(
-        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+        equation, X, y, settings, y_err=y_err, X_err=X_err, sample_weight=sample_weight
     )
     return make_model(equation, problem, region)
 
@@ -96,15 +117,15 @@ def make_model(
 ) -> pm.Model:
     """Make the model that `build_model` describes."""
     data = problem.data
-    reserved = {"sigma", "y", "X", "y_observed", "mu"}
-    clash = next((name for name in equation.parameters if name in reserved), None)
+    clash = next((name for name in equation.parameters if name in _RESERVED), None)
     if clash is not None:
         raise ValueError(
             f"A parameter must not be called {clash!r}: the model has a variable of that name. "
             f"Rename it in {equation.text!r}."
         )
     with ONE_AT_A_TIME, pm.Model() as model:
-        inputs = pm.Data("X", data.X)
+        model.add_coord("column", data.names)
+        inputs = pm.Data("X", data.X, dims=("observation", "column"))
         held = {} if region is None else region.held()
         names = [name for k, name in enumerate(equation.parameters) if k not in held]
         starts = dict(zip(names, region.starts(), strict=True)) if region else {}
@@ -116,13 +137,18 @@ def make_model(
             tensors[name] = pm.Deterministic(name, pt.constant(number, dtype="float64"))
         value = _SymbolPrinter(tensors).doprint(equation.expression)
         value = pt.as_tensor(value, dtype="float64")
-        mu = pm.Deterministic("mu", pt.broadcast_to(value, inputs.shape[:1]))
+        mu = pm.Deterministic("mu", pt.broadcast_to(value, inputs.shape[:1]), dims="observation")
+        # Without names of rows: new X may have another number of them.
         y_observed = pm.Data("y_observed", data.y)
         columns = {name: pm.Data(name, values) for name, values in problem.columns.items()}
+        if problem.noise.uses_slopes:
+            X_err = np.zeros_like(data.X) if data.X_err is None else data.X_err
+            X_err = pm.Data("X_err", X_err, dims=("observation", "column"))
+            columns = {"y_err": _effective_error(mu, inputs, X_err, columns.get("y_err", 0.0))}
         sigma = None
         if problem.scale.is_free:
             sigma = _add_sigma(problem.sigma_bounds, problem.sigma_power)
-        problem.noise.observe(mu, sigma, y_observed, columns)
+        problem.noise.observe(mu, sigma, y_observed, columns, shape=mu.shape, dims="observation")
         if data.counts is not None:
             kind, arguments = problem.noise.distribution(mu, sigma, columns)
             more = pm.Data("repeats", data.counts - 1.0)
@@ -130,7 +156,8 @@ def make_model(
             pm.Potential("repeated", pt.sum(more * log_density))
         flat = problem.noise.link is None and is_linear(equation.program, held)
         if problem.parameter_prior == "invariant" and not flat:
-            pm.Potential("volume", log_volume(_whiten(mu, problem, problem.weights), theta))
+            weights = _volume_weights(problem, region)
+            pm.Potential("volume", log_volume(_whiten(mu, problem, weights), theta))
         if isinstance(region, SurfaceRegion):
             pm.Potential("region", _log_region(equation, problem, region, mu, tensors))
         elif region is not None:
@@ -141,6 +168,24 @@ def make_model(
             nearest = pt.min(pt.stack(squares))
             pm.Potential("region", pt.switch(nearest <= region.radius**2, 0.0, -np.inf))
     return model
+
+
+def _effective_error(mu: Any, X: Any, X_err: Any, y_err: Any) -> Any:
+    """Return the error of each row, with those of the variables by the slopes of the law."""
+    slopes = pytensor.grad(pt.sum(mu), X, disconnected_inputs="ignore")
+    square = pt.sum(pt.switch(X_err > 0.0, slopes * X_err, 0.0) ** 2, axis=1) + y_err**2
+    return pt.sqrt(pt.maximum(square, TINY))  # at zero, the root has no derivative
+
+
+def _volume_weights(problem: Problem, region: Region | SurfaceRegion | None) -> Floats | None:
+    """Return the weights of rows in the surface's volume: known errors count as at the best fit."""
+    if not problem.noise.needs_tuning:
+        return problem.weights
+    if not (problem.noise.uses_slopes or "y_err" in problem.columns):
+        return problem.untuned.weights
+    if problem.tuning is None and isinstance(region, SurfaceRegion):
+        return region.weights
+    return problem.weights
 
 
 def _whiten(mu: Any, problem: Problem, weights: Floats | None) -> Any:
@@ -175,7 +220,7 @@ def _log_region(
     numbers |= dict(zip(map(real_symbol, equation.variables), problem.data.X[0], strict=True))
     for name, argument, is_phase in arguments(equation.expression, free):
         phase = float(argument.subs(numbers)) if is_phase else None
-        log = log + log_no_alias(name, printer.doprint(argument), phase)
+        log = log + log_no_alias(name, printer.doprint(argument), phase, problem.n)
     return log
 
 

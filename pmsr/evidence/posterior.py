@@ -55,6 +55,7 @@ def sample_posterior(
     y: Any,
     *,
     y_err: Any = None,
+    X_err: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
     settings: Settings | None = None,
@@ -72,8 +73,9 @@ def sample_posterior(
         An equation, or its text with the columns of X as variables.
     X, y
         The data.
-    y_err, sample_weight
-        Known errors of the target, standard deviations in its units; and how often each row was
+    y_err, X_err, sample_weight
+        Known errors of the target, standard deviations in its units, and of the variables, of the
+        shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     groups
         The experiment to which each row belongs. Parameters, and sigma unless it is shared, then
@@ -134,7 +136,14 @@ def sample_posterior(
     47.1
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, y_err=y_err, groups=groups, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        y_err=y_err,
+        X_err=X_err,
+        groups=groups,
+        sample_weight=sample_weight,
     )
     if problem.parts:
         seed = seed_for(equation.key, random_seed)
@@ -551,6 +560,7 @@ def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[st
         "observed_data": xr.Dataset({"y": (("observation",), data.y)}, coords=observation),
         "constant_data": xr.Dataset(
             {"X": (("observation", "column"), data.X)}
+            | ({} if data.X_err is None else {"X_err": (("observation", "column"), data.X_err)})
             | {name: (("observation",), values) for name, values in problem.columns.items()},
             coords={**observation, "column": list(data.names)},
         ),
@@ -561,7 +571,8 @@ def _pointwise_groups(
     equation: Equation, problem: Problem, sample: Draws, rng: np.random.Generator
 ) -> dict[str, xr.Dataset]:
     """Draw new observations, and take the log density of the old ones, for every draw."""
-    data, noise, columns = problem.data, problem.noise, problem.columns
+    data, noise = problem.data, problem.noise
+    columns = problem.columns_at(equation.program, sample.flat_theta)
     mu, sigma = evaluate(equation.program, sample.flat_theta, data.X), sample.flat_sigma[:, None]
     predictive = noise.draw(mu, sigma, columns, rng)
     log_likelihood = noise.log_density(data.y, mu, sigma, columns)

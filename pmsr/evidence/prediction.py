@@ -324,7 +324,8 @@ def read_draws(posterior: Any) -> tuple[Equation, Floats, Floats, Floats]:
     if noise.has_sigma:
         sigma = np.asarray(variables["sigma"], dtype=np.float64).ravel()
     known: Any = posterior.constant_data
-    columns = {str(name): np.asarray(known[name]) for name in known.data_vars if name != "X"}
+    names = [str(name) for name in known.data_vars if name not in ("X", "X_err")]
+    columns = {name: np.asarray(known[name]) for name in names}
     sigma = noise.new_sigma(sigma, columns)
     theta = np.empty((len(sigma), len(parameters)))
     for place, name in enumerate(parameters):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pmsr.data import Data, make_data, make_data_for
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import VARIABLE, operator_code
-from pmsr.equation.program import Program, evaluate
+from pmsr.equation.program import Program, evaluate, evaluate_slopes
 from pmsr.evidence.noise import LOG_2_PI, Columns, Noise, find_noise
 from pmsr.evidence.scale import ExtraScale, FreeScale, Rest, Scale, SharedScale
 from pmsr.settings import Settings, check_settings
@@ -33,11 +33,14 @@ class Tuning(NamedTuple):
         Measurements less predictions, of shape (N,).
     sigma
         Most likely size of the noise.
+    errors
+        What adds to it in quadrature, of shape (N,); None if nothing does.
     """
 
     weights: Floats
     residuals: Floats
     sigma: float
+    errors: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +137,11 @@ class Problem:
                 f"shared_sigma=True needs noise whose size is a parameter, got {noise.words}: "
                 "there is no sigma to share. Leave shared_sigma out."
             )
+        if settings.shared_sigma and noise.uses_slopes:
+            raise ValueError(
+                "X_err goes with a sigma of its own for each group, got shared_sigma=True: what "
+                "other groups say of sigma would depend on slopes. Leave one of them out."
+            )
         parts = [replace(data.take(places), groups=None) for places in _sorted_rows(rows)]
         power = settings.sigma_power if noise.has_sigma else 0
         n_all = n_parameters or 0
@@ -187,13 +195,14 @@ class Problem:
         if not self.noise.needs_tuning:
             return self
         values = evaluate(program, theta[None, :], self.data.X)[0]
-        return self._tuned_to(self.data.y - values)
+        columns = self.columns_at(program, theta[None, :])
+        return self._tuned_to(self.data.y - values, {k: v.reshape(-1) for k, v in columns.items()})
 
-    def _tuned_to(self, residuals: Floats) -> "Problem":
-        weights, sigma = self.noise.tune(residuals, self.data, self.counts)
-        if weights is None or not np.all(np.isfinite(weights)):
+    def _tuned_to(self, residuals: Floats, columns: Columns) -> "Problem":
+        weights, sigma = self.noise.tune(residuals, columns, self.counts, self.sigma_bounds[0])
+        if weights is None or not np.all(np.isfinite(weights) & (weights > 0.0)):
             return self
-        return replace(self, tuning=Tuning(weights, residuals, sigma))
+        return replace(self, tuning=Tuning(weights, residuals, sigma, columns.get("y_err")))
 
     @property
     def untuned(self) -> "Problem":
@@ -228,10 +237,15 @@ class Problem:
     @cached_property
     def scale(self) -> Scale:
         """The prior of sigma."""
-        if self.tuning is not None and self.data.y_err is not None:
-            bounds, errors, tuning = self.sigma_bounds, self.data.y_err, self.tuning
+        tuning = self.tuning
+        if self.noise.has_sigma and tuning is not None and tuning.errors is not None:
             return ExtraScale(
-                bounds, self.sigma_power, errors, tuning.residuals, self.counts, tuning.sigma
+                self.sigma_bounds,
+                self.sigma_power,
+                tuning.errors,
+                tuning.residuals,
+                self.counts,
+                tuning.sigma,
             )
         if self.rest is not None:
             return SharedScale(self.sigma_bounds, self.sigma_power, self.rest)
@@ -241,6 +255,27 @@ class Problem:
     def columns(self) -> Columns:
         """What the noise model knows of each row."""
         return self.noise.columns(self.data)
+
+    def columns_at(self, program: Program, theta: Floats) -> Columns:
+        """Return the same for a law and a batch of its parameters, of shape (n, p).
+
+        Errors of the variables, which count by the slopes of the law, add to those of the target
+        in quadrature; the column is then of shape (n, N).
+        """
+        X_err = self.data.X_err
+        if not self.noise.uses_slopes:
+            return self.columns
+        n_rows, known = len(self.data.y), self.columns.get("y_err", 0.0)
+        square = np.broadcast_to(np.square(known), (len(theta), n_rows)).copy()
+        if X_err is not None:
+            size = max(1, CHUNK // (n_rows * (1 + 2 * theta.shape[1] + 2 * X_err.shape[1])))
+            for k in range(0, len(theta), size):
+                slopes = evaluate_slopes(program, theta[k : k + size], self.data.X)[2][0]
+                for place in np.flatnonzero(X_err.any(axis=0)):
+                    errors = X_err[:, place]
+                    shifts = np.where(errors > 0.0, slopes[:, place] * errors, 0.0)
+                    square[k : k + size] += shifts**2
+        return {"y_err": np.sqrt(square)}
 
     @cached_property
     def weights(self) -> Floats | None:
@@ -357,14 +392,22 @@ class Problem:
                 some = slice(k, k + size)
                 mu = evaluate(program, theta[some], data.X)
                 sigma = np.exp(log_sigma[some])[:, None]
-                density = self.noise.log_density(data.y, mu, sigma, self.columns)
+                columns = self.columns_at(program, theta[some])
+                density = self.noise.log_density(data.y, mu, sigma, columns)
                 found[some] = np.sum(self.counts * density, axis=1)
             if self.rest is not None:
                 found += self.rest.log_likelihood(log_sigma)
         return np.where(np.isfinite(found), found, -np.inf)
 
-    def working(self, values: Floats) -> tuple[Floats, Floats]:
+    def working(self, values: Floats, columns: Columns | None = None) -> tuple[Floats, Floats]:
         """Return what the closed form needs of predictions, of shape (n, N).
+
+        Parameters
+        ----------
+        values
+            The predictions.
+        columns
+            From `columns_at`, where they depend on the law.
 
         Returns
         -------
@@ -374,20 +417,23 @@ class Problem:
             Largest log likelihood, less that of normal noise which leaves these squares.
         """
         data, noise, n = self.data, self.noise, self.n
+        columns = self.columns if columns is None else columns
         with np.errstate(all="ignore"):
-            sigma = noise.most_likely_sigma(data.y, values, self.counts, self.columns)
-            if noise.needs_tuning:
+            sigma = noise.most_likely_sigma(data.y, values, self.counts, columns)
+            if noise.needs_tuning and noise.has_sigma:
                 squares = n * sigma[:, 0] ** 2
-                if data.y_err is not None:
-                    total = np.mean(1.0 / (sigma**2 + data.y_err**2), axis=1)
+                if "y_err" in columns:
+                    total = np.mean(1.0 / (sigma**2 + columns["y_err"] ** 2), axis=1)
                     squares = n / total
+            elif noise.needs_tuning:
+                squares = np.sum(self.counts * ((data.y - values) / columns["y_err"]) ** 2, axis=1)
             else:
                 residuals = noise.transform(data.y) - noise.apply_link(values, data)
                 w = 1.0 if self.untuned.weights is None else self.untuned.weights
                 squares = np.sum((w * residuals) ** 2, axis=1)
             low, high = self.sigma_bounds
             sigma = np.clip(sigma, low, high)
-            density = noise.log_density(data.y, values, sigma, self.columns)
+            density = noise.log_density(data.y, values, sigma, columns)
             exact = np.sum(self.counts * density, axis=1)
             if noise.has_sigma and not noise.is_exact:
                 # Beyond, both logarithms would be huge, and their difference rounding.
@@ -423,18 +469,21 @@ class Problem:
         """
         if self.parts:
             return self._constant_log_q_of_groups
-        problem = self
+        problem, columns = self, dict(self.columns)
+        if self.noise.uses_slopes:  # a constant has none
+            columns = {"y_err": np.zeros(len(self.data.y)), **columns}
         value = np.sum(self.counts * self.data.y) / self.n
         if not self.noise.is_exact:
             value = np.median(self.data.y) if self.noise.code == 1 else value
-            problem = self._tuned_to(self.data.y - value)
+            problem = self._tuned_to(self.data.y - value, columns)
         n, gamma, white = self.n, self.gamma, problem.white
         square = self._square if problem.is_plain else len(white.y) * white.spread**2
         integrals = [problem.scale.log_integral(1, n, square, phi) for phi in (1.0, gamma)]
         constant = 0.5 * np.log(gamma) - 0.5 * (1.0 - gamma) * n * LOG_2_PI
         excess = problem.log_weight
         if not self.noise.is_exact and not isinstance(problem.scale, ExtraScale):
-            excess = float(self.working(np.full((1, len(self.data.y)), value))[1][0])
+            values = np.full((1, len(self.data.y)), value)
+            excess = float(self.working(values, columns)[1][0])
         return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * excess)
 
     @property

@@ -128,8 +128,9 @@ class Target:
         if problem.noise.is_exact:
             return problem.log_weight
         best = self.fit.minima[0]
-        values = evaluate(self.fit.program, best.theta[None, :], self.data.X)
-        squares, excess = problem.working(values)
+        theta = best.theta[None, :]
+        values = evaluate(self.fit.program, theta, self.data.X)
+        squares, excess = problem.working(values, problem.columns_at(self.fit.program, theta))
         # The squares of tuned weights are those of the most likely sigma.
         return float(excess[0]) if np.isfinite(squares[0]) else -np.inf
 
@@ -181,7 +182,8 @@ class Target:
         allowed = np.isfinite(log_prior)
         log_likelihood = np.full(len(theta), -np.inf)
         if evaluate is not None and allowed.any():
-            if self.data.counts is not None:  # PyMC's density is that of every row, once
+            # PyMC's density is that of every row, once, and knows no slopes.
+            if self.data.counts is not None or self.problem.noise.uses_slopes:
                 log_likelihood[allowed] = self.problem.exact_log_likelihood(
                     self.fit.program, theta[allowed], log_sigma[allowed]
                 )

@@ -462,8 +462,10 @@ def _check_rounding(target: Target, trust: Trust) -> None:
 
 
 def _template(target: Target) -> Template:
-    problem = target.problem
-    return make_template(target.fit.program.n_parameters, problem.noise, problem.columns)
+    problem, p = target.problem, target.fit.program.n_parameters
+    if problem.noise.uses_slopes:  # its density is the target's own
+        return make_template(p)
+    return make_template(p, problem.noise, problem.columns)
 
 
 _prototypes: dict[int, FractionalKernel] = {}

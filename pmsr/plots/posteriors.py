@@ -171,16 +171,19 @@ def plot_pairs(
 
 
 def _free_names(posterior: Any) -> list[str]:
-    """Parameters that vary, then sigma."""
-    attrs = posterior.posterior.attrs
-    held = json.loads(attrs.get("held", "{}"))
-    # Where errors are known, sigma is not a parameter.
-    sigma = ["sigma"] if "sigma" in posterior.posterior else []
-    return [name for name in (*json.loads(attrs["parameters"]), *sigma) if name not in held]
+    """Parameters that vary, then sigma, if it is one."""
+    held = json.loads(posterior.posterior.attrs.get("held", "{}"))
+    return [name for name in _names(posterior) if name not in held]
+
+
+def _names(posterior: Any) -> list[str]:
+    """All parameters; with known errors sigma is none."""
+    names = [*json.loads(posterior.posterior.attrs["parameters"]), "sigma"]
+    return [name for name in names if name in posterior.posterior]
 
 
 def _checked(reference: Mapping[str, float] | None, posterior: Any) -> dict[str, float]:
-    names = [*json.loads(posterior.posterior.attrs["parameters"]), "sigma"]
+    names = _names(posterior)
     for name in reference or {}:
         if name not in names:
             raise ValueError(f"Unknown parameter {name!r}. Available: {', '.join(names)}.")

@@ -37,6 +37,7 @@ def compare(
     y: Any,
     *,
     y_err: Any = None,
+    X_err: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
     settings: Settings | None = None,
@@ -51,10 +52,10 @@ def compare(
 
     Parameters
     ----------
-    equations, X, y, y_err, groups, sample_weight
-        As in `weigh_equations`.
-    settings, law_prior, units, interval, random_seed, callback
+    equations, X, y, y_err, X_err, groups, sample_weight
         As in `weigh_equations`, which returns posteriors and predictions too.
+    settings, law_prior, units, interval, random_seed, callback
+        As there.
     verbose
         Whether to show progress in a terminal, if it takes longer than a moment.
 
@@ -86,6 +87,7 @@ def compare(
             X,
             y,
             y_err=y_err,
+            X_err=X_err,
             groups=groups,
             sample_weight=sample_weight,
             settings=settings,
@@ -157,6 +159,7 @@ def weigh_equations(
     y: Any,
     *,
     y_err: Any = None,
+    X_err: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
     settings: Settings | None = None,
@@ -175,9 +178,10 @@ def weigh_equations(
         names of your own.
     X, y
         The data.
-    y_err, sample_weight
-        Known errors of the target, standard deviations in its units; and how often each row was
-        observed.
+    y_err, X_err, sample_weight
+        Known errors of the target, standard deviations in its units, and of the variables, of the
+        shape of X or a table of those columns that have errors; and how often each row was
+        observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     groups
         The experiment to which each row belongs: every law then has constants of its own for each.
         Sizes of noise too, unless ``settings`` have ``shared_sigma=True``.
@@ -214,7 +218,7 @@ def weigh_equations(
     >>> result["root"].estimates().loc["c0", "mean"].round(0)
     np.float64(47.0)
     """
-    data = make_data(X, y, y_err=y_err, groups=groups, sample_weight=sample_weight)
+    data = make_data(X, y, y_err=y_err, X_err=X_err, groups=groups, sample_weight=sample_weight)
     settings = check_settings(settings, FINALIST)
     named = _read_equations(equations, data)
     largest = max(len(equation.parameters) for equation in named.values())

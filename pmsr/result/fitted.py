@@ -199,11 +199,12 @@ class FittedEquation:
         problem, mu = self.problem, self._curve(self.data.X)
         if problem.noise.name == "gaussian":
             return self.residuals
-        sigma = problem.noise.most_likely_sigma(
-            self.data.y, mu[None, :], problem.counts, problem.columns
-        )
+        columns = problem.columns_at(self.equation.program, self.theta[None, :])
+        sigma = problem.noise.most_likely_sigma(self.data.y, mu[None, :], problem.counts, columns)
+        size = float(sigma[0, 0])
         with np.errstate(all="ignore"):
-            return problem.noise.residuals(self.data.y, mu, float(sigma[0, 0]), problem.columns)
+            residuals = problem.noise.residuals(self.data.y, mu[None, :], size, columns)
+            return np.asarray(residuals[0])
 
     def _curve(self, X: Floats) -> Floats:
         """Return the best fit at points."""

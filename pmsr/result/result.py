@@ -1042,6 +1042,8 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays: dict[str, NDArray[Any]] = {"X": result.data.X, "y": result.data.y}
     if result.data.y_err is not None:
         arrays["y_err"] = result.data.y_err
+    if result.data.X_err is not None:
+        arrays["X_err"] = result.data.X_err
     if result.data.counts is not None:
         arrays["counts"] = result.data.counts
     equations = []

@@ -415,6 +415,8 @@ def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         for argument, name in (("y_err", "y_err"), ("sample_weight", "counts"))
         if name in arrays
     }
+    if "X_err" in arrays:
+        measured["X_err"] = _check_shape(arrays["X_err"], arrays["X"].shape)
     return make_data(arrays["X"], target, names=as_list(record["names"]), **measured)
 
 

@@ -12,6 +12,7 @@ from pmsr.equation.algebra import (
     TooLarge,
 )
 from pmsr.equation.expression import MAX_LENGTH, Equation
+from pmsr.equation.operator_sets import describe_unknown
 from pmsr.equation.operators import (
     FIRST_OPERATOR,
     LITERAL,
@@ -50,7 +51,7 @@ class Primitives:
     >>> Primitives(("+", "plus"), ("x",))
     Traceback (most recent call last):
         ...
-    ValueError: Unknown operator 'plus'. Available: *, +, -, ...
+    ValueError: Unknown operator 'plus': did you mean '+'?
     """
 
     operators: tuple[str, ...]
@@ -63,8 +64,7 @@ class Primitives:
     def __post_init__(self) -> None:
         for name in self.operators:
             if name not in OPERATORS:
-                known = ", ".join(sorted(OPERATORS))
-                raise ValueError(f"Unknown operator {name!r}. Available: {known}.")
+                raise ValueError(describe_unknown(name))
         if not self.operators:
             raise ValueError("At least one operator is needed, got none. Try ('+', '*').")
         if self.size < 3:

@@ -7,19 +7,28 @@ import numpy as np
 
 from pmsr.data import Data
 from pmsr.equation.expression import Equation
-from pmsr.equation.program import Program
+from pmsr.equation.program import Program, Tables
 from pmsr.evidence.evidence import linear_log_q, make_target, seed_for, weigh
 from pmsr.evidence.multistart import FitError
-from pmsr.evidence.noise import GAUSSIAN, NOISES
+from pmsr.evidence.noise import GAUSSIAN, KNOWN, NOISES, Noise, of_counts
 from pmsr.evidence.problem import Problem, Tuning
+from pmsr.limits import check_time
 from pmsr.search.bench import Bench
 from pmsr.search.columns import find_left_out
-from pmsr.search.funnel import Funnel, candidate_of, enumerate_into
+from pmsr.search.funnel import Funnel, enumerate_into
 from pmsr.search.leaders import Leader
+from pmsr.search.screening import Batch, screen
 from pmsr.settings import Search, Settings
 
 AUTO = "auto"
-N_LEADERS = 5  # laws that are weighed under each noise
+COUNTS = "poisson"
+N_LEADERS = 5  # laws from which weights are tuned, and with which a search goes on
+N_WEIGHED = 3  # laws that are weighed under each noise
+LARGEST_ERROR = 0.5  # nats, beyond which a law is weighed again with more draws
+N_SMALL = 1000  # laws, at most, that are looked at where a search has not found any
+MOST_ROWS = 1000  # that a choice looks at: which noise it is shows in so many
+# Nats by which noise that is not normal must be better: chosen by a study, docs/howto/noise_models.
+NOISE_COST = 2.5
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,7 @@ class Choice:
     equation
         Its best law, as text in the names of the variables.
     log_q, score
-        Of that law; the score has the prior over laws.
+        Of that law; the score has the prior over laws and that over noise models.
     """
 
     noise: str
@@ -43,7 +52,9 @@ class Choice:
 
 
 def look_at_small_laws(bench: Bench) -> tuple[Leader, ...]:
-    """Screen the small laws that a search enumerates first; return the best of them."""
+    """Screen the smallest of the laws that a search enumerates first; return the best of them."""
+    search = replace(bench.search, n_enumerated=min(N_SMALL, bench.search.n_enumerated))
+    bench = replace(bench, search=search)
     last = Funnel(bench)
     for more, unit in enumerate_into(last, bench):
         if unit.kind != "laws":
@@ -52,26 +63,29 @@ def look_at_small_laws(bench: Bench) -> tuple[Leader, ...]:
     return last.leaders.laws[:N_LEADERS]
 
 
-def find_tuning(bench: Bench, leaders: Sequence[Leader] | None = None) -> Tuning | None:
-    """Return the weights of residuals that suit the best of some small laws.
+def find_tuning(bench: Bench, programs: Sequence[Program] = ()) -> Tuning | None:
+    """Return the weights of residuals that suit the best of some laws.
 
     None where weights do not depend on a fit. A robust noise then knows its outliers before it
-    meets the other laws. `leaders` are the best under normal noise, if they are known.
+    meets the other laws. `programs` are good ones, perhaps under normal noise; without any, the
+    best small laws under normal noise are taken.
     """
     problem = bench.problem
     if not problem.noise.needs_tuning:
         return None
-    if leaders is None:
-        plain = replace(problem, noise=GAUSSIAN, data=replace(problem.data, y_err=None))
-        leaders = look_at_small_laws(replace(bench, problem=plain))
+    if not programs:
+        # Where sigma is no parameter, there are errors of the target.
+        noise, y_err = (GAUSSIAN, None) if problem.noise.has_sigma else (KNOWN, problem.data.y_err)
+        plain = replace(problem, noise=noise, data=replace(problem.data, y_err=y_err, X_err=None))
+        programs = [law.program for law in look_at_small_laws(replace(bench, problem=plain))]
     best: tuple[float, Tuning | None] = (-np.inf, None)
-    for law in leaders:
-        rng = np.random.default_rng(seed_for(f"{law.law:016x}", bench.seed))
+    for key, program in zip(Batch.of(programs).keys.tolist(), programs, strict=True):
+        rng = np.random.default_rng(seed_for(f"{key:016x}", bench.seed))
         try:
-            target = make_target(law.program, problem, bench.settings.n_multistarts, rng=rng)
+            target = make_target(program, problem, bench.settings.n_multistarts, rng=rng)
         except (FitError, np.linalg.LinAlgError):
             continue
-        score = linear_log_q(target) + law.log_p
+        score = linear_log_q(target) + bench.log_prior(program)
         if score > best[0]:
             best = score, target.problem.tuning
     return best[1]
@@ -96,48 +110,91 @@ def choose_noise(
     search: Search,
     settings: Settings,
     seed: int,
-    laws: Sequence[Equation] = (),
+    programs: Sequence[Program] = (),
 ) -> tuple[str, tuple[Choice, ...]]:
-    """Weigh the best of some small laws, and laws that are given, under every noise.
+    """Weigh the best of some laws under every noise that the data admit.
+
+    Parameters
+    ----------
+    data, search, settings
+        Of the search whose noise is to be chosen, without columns that do not vary.
+    seed
+        Of the run.
+    programs
+        What a search under normal noise has found; without any, small laws are looked at.
 
     Returns
     -------
     tuple
-        The name of the best noise among those that the data admit, and the table, best first. With
-        known errors it is normal.
+        The name of the best noise, and the table, best first. With known errors it is normal.
+
+    Notes
+    -----
+    All laws are screened under every noise, and the best few of each are weighed. Where the data
+    may be counts, densities are integrated over unit cells, so that they can be compared with
+    Poisson's probabilities.
     """
-    if data.y_err is not None:
+    if data.y_err is not None or data.X_err is not None:
         return GAUSSIAN.name, ()
-    choices: list[Choice] = []
-    left_out: tuple[str, ...] | None = None
-    leaders: Sequence[Leader] | None = None
-    for name in NOISES:  # the normal one first
-        settings = replace(settings, noise=name)
-        try:
-            problem = Problem.of(data, settings, search.max_parameters)
-        except ValueError:  # the data cannot have been made by this noise
-            continue
-        bench = Bench(problem, search, settings, seed)
-        if not bench.is_screened:
-            return GAUSSIAN.name, ()
-        if left_out is None:
-            left_out = find_left_out(data, search, laws)
-        bench = replace(bench, left_out=left_out)
-        small = look_at_small_laws(replace(bench, tuning=find_tuning(bench, leaders)))
-        leaders = small if leaders is None else leaders
-        found = [
-            _weigh(bench, candidate_of(law, data.names).key, law.program, law.log_p)
-            for law in small
-        ]
-        found += [
-            _weigh(bench, law.text, law.program, bench.log_prior(law.program)) for law in laws
-        ]
-        choices.append(max(found, key=lambda one: one.score))
+    if len(data.y) > MOST_ROWS:
+        rng = np.random.default_rng(seed)
+        data = data.take(np.sort(rng.choice(len(data.y), MOST_ROWS, replace=False)))
+    names = _admitted(data)
+    if not programs:
+        plain = replace(settings, noise=GAUSSIAN.name)
+        bench = Bench(Problem.of(data, plain, search.max_parameters), search, plain, seed)
+        bench = replace(bench, left_out=find_left_out(data, search, ()))
+        programs = [law.program for law in look_at_small_laws(bench)]
+    choices = []
+    for name in names:
+        own = replace(settings, noise=name)
+        problem = Problem.of(data, own, search.max_parameters)
+        if COUNTS in names:
+            problem = replace(problem, noise=of_counts(problem.noise))
+        choices.append(_best_under(Bench(problem, search, own, seed), programs))
     choices.sort(key=lambda one: -one.score)
     return choices[0].noise, tuple(choices)
 
 
-def _weigh(bench: Bench, text: str, program: Program, log_p: float) -> Choice:
-    seed = seed_for(text, bench.seed)
-    log_q = weigh(program, bench.problem, bench.settings, seed).evidence.log_q
-    return Choice(bench.problem.noise.name, text, log_q, log_q + log_p)
+def _admitted(data: Data) -> list[str]:
+    """Return the names of all noise that may have made the data, the normal one first."""
+    names = []
+    for name, noise in NOISES.items():
+        try:
+            noise.check(data)
+        except ValueError:
+            continue
+        names.append(name)
+    return names
+
+
+def _best_under(bench: Bench, programs: Sequence[Program]) -> Choice:
+    """Return the law with the best score under one noise."""
+    log_p = bench.log_priors(Tables.of(programs)) if bench.search.fitness == "evidence" else 0.0
+    order = np.arange(len(programs))
+    if bench.is_screened:
+        bench = replace(bench, tuning=find_tuning(bench, programs[:N_LEADERS]))
+        scores = screen(Batch.of(programs), bench.screening, bench.seed).log_q + log_p
+        order = np.argsort(-scores, kind="stable")
+    found = []
+    for place in order[:N_WEIGHED].tolist():
+        check_time()
+        program = programs[place]
+        seed = seed_for(f"{int(Batch.of([program]).keys[0]):016x}", bench.seed)
+        evidence = weigh(program, bench.problem, bench.settings, seed).evidence
+        if not evidence.log_q_se < LARGEST_ERROR:
+            thorough = replace(bench.settings, thorough=True)
+            evidence = weigh(program, bench.problem, thorough, seed).evidence
+        text = str(Equation.from_program(program, bench.names))
+        score = evidence.log_q + log_prior(bench.problem.noise) + bench.log_prior(program)
+        found.append(Choice(bench.problem.noise.name, text, evidence.log_q, score))
+    return max(found, key=lambda one: one.score)
+
+
+def log_prior(noise: Noise) -> float:
+    """Return the log prior probability of a noise model, but for a constant.
+
+    Normal noise is the most probable. That all measurements are whole numbers is sign enough of
+    counts: Poisson's costs nothing.
+    """
+    return 0.0 if noise.name in (GAUSSIAN.name, COUNTS) else -NOISE_COST

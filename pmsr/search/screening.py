@@ -19,6 +19,7 @@ from pmsr.equation.operators import operator_code
 from pmsr.equation.program import Program
 from pmsr.equation.structure import MAX_PARAMETERS
 from pmsr.evidence.multistart import CURVED_TOLERANCE, N_AROUND, RANK_TOLERANCE, SPREAD
+from pmsr.evidence.noise import Columns
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.surface import SAME_CURVE
 
@@ -201,7 +202,7 @@ def screen(
     data = problem.white
     if keys is None:
         keys = batch.keys
-    batch = batch.whiten(problem)
+    plain, batch = batch, batch.whiten(problem)
     deviation = data.spread
     n = len(data.y)
     places = probe_points(data.X)
@@ -209,7 +210,8 @@ def screen(
     squares, excess = found.squares, np.full(len(found.squares), problem.log_weight)
     if not problem.noise.is_exact:
         with np.errstate(all="ignore"):
-            squares, excess = problem.working(problem.unwhiten(found.curves[:, :n]))
+            columns = _columns_at(plain, problem, found.theta)
+            squares, excess = problem.working(problem.unwhiten(found.curves[:, :n]), columns)
             lost = (found.outcome != FITTED) | ~np.isfinite(squares)
             squares = np.where(lost, np.inf, squares / deviation**2)
     log_q = linear_log_qs(found.rank, squares, problem, excess)
@@ -224,6 +226,19 @@ def screen(
         found.outcome,
         found.n_evaluations,
     )
+
+
+def _columns_at(batch: Batch, problem: Problem, theta: Floats) -> Columns:
+    """Return what the noise knows of each row, of shape (n_laws, N) where it depends on the law."""
+    if not problem.noise.uses_slopes:
+        return problem.columns
+    errors = np.empty((len(batch.nodes), len(problem.data.y)))
+    for k, length in enumerate(batch.lengths):
+        p = int(batch.n_parameters[k])
+        law = Program(np.ascontiguousarray(batch.nodes[k, :length]), batch.literals[k], p)
+        columns = problem.columns_at(law, np.ascontiguousarray(theta[k : k + 1, :p]))
+        errors[k] = columns["y_err"][0]
+    return {"y_err": errors}
 
 
 class Fitted(NamedTuple):

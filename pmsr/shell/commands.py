@@ -1,20 +1,18 @@
 """What the ``pmsr`` command does, once its arguments are understood."""
 
 import argparse
-import json
 import math
 import os
+import re
 import shlex
-import shutil
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -27,32 +25,38 @@ from rich.table import Table
 
 from pmsr import experiments
 from pmsr.csv_text import to_csv
-from pmsr.data import Data, leave_out_constant, load_galileo, make_data
+from pmsr.data import Data, leave_out_constant, load_galileo
 from pmsr.equation.expression import Equation
 from pmsr.equation.grammar import without_quotes
-from pmsr.equation.notation import percent, plus_minus
+from pmsr.equation.operator_sets import read_operators, usual_operators
 from pmsr.equation.operators import PARAMETER, VARIABLE, operator_code
 from pmsr.equation.program import Program
 from pmsr.estimator import BayesianSymbolicRegressor, check_guesses
 from pmsr.evidence.evidence import weigh
+from pmsr.evidence.noise import GAUSSIAN, find_noise
 from pmsr.evidence.problem import Problem
 from pmsr.files import naming, write_file
 from pmsr.laws.units import read_unit_words, read_units, units_of
 from pmsr.limits import time_limit
+from pmsr.report.page import write_report
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
 from pmsr.result.result import Result
 from pmsr.search.engines import ENGINES
 from pmsr.search.evolution import Generation, guess_without_constant
 from pmsr.search.finalists import FINAL_SHARE
-from pmsr.search.genome import Primitives
-from pmsr.settings import QUICK, Search
-from pmsr.shell.data_files import choose_columns, read_table, split_table
+from pmsr.search.genome import Primitives, equation_genome
+from pmsr.search.pilot import AUTO
+from pmsr.settings import FINALIST, QUICK, Search
+from pmsr.shell.data_files import EXCEL, PARQUET, TEXT, choose_columns, read_table
+from pmsr.shell.measurements import Columns, Measurements, read_measurements
 from pmsr.shell.run_folder import (
     CHECKPOINT,
     REPORT,
+    SETTINGS,
     Run,
     chosen_parameters,
+    describe_run,
     extend_budget,
     log_generation,
     make_regressor,
@@ -67,8 +71,8 @@ from pmsr.shell.run_folder import (
     write_result,
     write_settings,
 )
+from pmsr.shell.tables import describe, print_result, program, short, to_json
 
-N_SHOWN = 10  # equations in the table
 WRITING_SHARE = 0.1  # of the time, for the files; predictions that take longer are left out
 DEMO = {
     "operators": ("+", "-", "*", "/", "sqrt"),
@@ -76,20 +80,20 @@ DEMO = {
     "generations": 40,
     "max_time": 60.0,  # on a busy machine; on an idle one the generations end it sooner
     "max_complexity": 24,
+    "noise": "gaussian",
+    "extra_noise": False,
 }
 """Options of `pmsr demo`: enough to find Galileo's law in seconds."""
 
 
 def fit(arguments: argparse.Namespace) -> int:
     """Search for the law in a file."""
-    X, y = split_table(
-        read_table(arguments.data), arguments.target, arguments.features, str(arguments.data)
-    )
+    measured = _read_measurements(arguments)
     max_time = arguments.time
     if max_time is None and arguments.generations is None:
         max_time = arguments.default_time
     chosen = {
-        "operators": _split_operators(arguments.operators),
+        "operators": _choose_operators(arguments.operators, measured),
         "population_size": arguments.population,
         "generations": arguments.generations or 1000,
         "max_time": None if max_time == math.inf else max_time,
@@ -99,12 +103,14 @@ def fit(arguments: argparse.Namespace) -> int:
         "guesses": tuple(arguments.guess or ()),
         "law_prior": arguments.law_prior,
         "interval": tuple(arguments.interval),
-        "units": _read_units(arguments.units, X, y),
+        "units": _read_units(arguments.units, measured),
+        "noise": arguments.noise,
+        "extra_noise": arguments.extra_noise,
         "evidence": arguments.evidence,
         "n_islands": arguments.islands,
     }
     path = arguments.out or Path(f"{arguments.data.stem}-run")
-    return _start(path, arguments, chosen, X, y, arguments.data.name)
+    return _start(path, arguments, chosen, measured, arguments.data.name)
 
 
 def demo(arguments: argparse.Namespace) -> int:
@@ -112,7 +118,9 @@ def demo(arguments: argparse.Namespace) -> int:
     X, y = load_galileo("shelf")
     # A demonstration may be repeated.
     arguments.force = True
-    return _start(arguments.out, arguments, DEMO, X, y, "Galileo's notes of 1608")
+    columns = Columns(target=str(y.name), features=tuple(X.columns))
+    measured = Measurements(columns, X, y, X[[]])
+    return _start(arguments.out, arguments, DEMO, measured, "Galileo's notes of 1608")
 
 
 def reproduce(arguments: argparse.Namespace) -> int:
@@ -134,32 +142,31 @@ def reproduce(arguments: argparse.Namespace) -> int:
     return 0
 
 
-# Any: the estimator's parameters, and tables that pandas made.
+# Any: the estimator's parameters.
 def _start(
     path: Path,
     arguments: argparse.Namespace,
     chosen: Mapping[str, Any],
-    X: Any,
-    y: Any,
+    measured: Measurements,
     source: str,
 ) -> int:
     """Check what can be checked, make the folder, and search."""
-    data = _check(chosen, X, y)
+    data = _check(chosen, measured)
     regressor = make_regressor(
         chosen, random_state=arguments.seed, n_jobs=arguments.jobs, verbose=False
     )
     run = Run(
         source=source,
-        target=str(y.name),
-        features=tuple(X.columns),
+        columns=measured.columns,
         command=arguments.command_line,
         created=time.strftime("%Y-%m-%d %H:%M"),
         parameters=chosen_parameters(regressor),
     )
     is_new = not path.exists()
     prepare_folder(path, force=arguments.force)
+    _announce(chosen, arguments)
     try:
-        start_run(path, run, X, y)
+        start_run(path, run, measured)
         return _search(path, run, regressor, data, arguments)
     except (ValueError, OSError) as error:
         if is_new and not (path / CHECKPOINT).exists():
@@ -174,43 +181,82 @@ def _with_way_out(error: Exception, path: Path) -> Exception:
     """Return an error of the system that says how to go on once its cause is gone."""
     if not isinstance(error, OSError) or not (path / CHECKPOINT).exists():
         return error
-    text = f"{error.strerror} Then go on with: {_program()} resume {shlex.quote(str(path))}"
+    text = f"{error.strerror} Then go on with: {program()} resume {shlex.quote(str(path))}"
     return OSError(error.errno, text, error.filename)
 
 
-def _check(chosen: Mapping[str, Any], X: Any, y: Any) -> Data:
+def _check(chosen: Mapping[str, Any], measured: Measurements) -> Data:
     """Return the measurements; refuse what the search would refuse, before anything is written."""
-    data = make_data(X, y)
+    data = measured.data
     varying = leave_out_constant(data)
-    options = {name: value for name, value in chosen.items() if name != "guesses"}
+    options = {name: chosen[name] for name in chosen if hasattr(Search, name)}
     search = Search(**options)
     units = units_of(search, data)
-    try:
-        Primitives(search.operators, varying.names, search.max_complexity)
-    except ValueError as error:
-        hint = " Put * in quotes: '*'." if any(map(_is_file, search.operators)) else ""
-        raise ValueError(f"{error}{hint}") from None
+    find_noise(
+        GAUSSIAN.name if chosen["noise"] == AUTO else chosen["noise"],
+        data,
+        extra_noise=chosen["extra_noise"],
+    )
+    primitives = Primitives(search.operators, varying.names, search.max_complexity)
     guesses = [Equation(guess, data.names) for guess in chosen.get("guesses", ())]
     for guess in guesses:
-        guess_without_constant(guess, varying)
+        law = guess_without_constant(guess, varying)
+        equation_genome(law, primitives, rng=np.random.default_rng(0))  # has what it needs
     check_guesses(guesses, data, units)
     return data
 
 
-def _read_units(words: list[str] | None, X: Any, y: Any) -> dict[str, str] | None:
+def _read_measurements(arguments: argparse.Namespace) -> Measurements:
+    """Read the measurements that the arguments of a command name."""
+    columns = Columns(
+        target=arguments.target,
+        features=None if arguments.features is None else tuple(arguments.features),
+        error=arguments.error_column,
+        weight=arguments.weight_column,
+    )
+    return read_measurements(read_table(arguments.data), columns, str(arguments.data))
+
+
+def _read_units(words: list[str] | None, measured: Measurements) -> dict[str, str] | None:
     """Return units by name; those in names are written down, so that a run keeps them."""
-    return None if words is None else read_unit_words(words, [*map(str, X.columns), str(y.name)])
+    names = [*map(str, measured.X.columns), measured.columns.target]
+    return None if words is None else read_unit_words(words, names)
 
 
 def _is_file(name: str) -> bool:
     return name != "/" and Path(name).exists()
 
 
-def _split_operators(words: list[str] | None) -> tuple[str, ...]:
-    """Take operators as words of their own or as one text."""
+def _choose_operators(words: list[str] | None, measured: Measurements) -> tuple[str, ...]:
+    """Return the operators that a user names, or those that suit the data."""
     if words is None:
-        return ("+", "-", "*", "/")
-    return tuple(name for word in words for name in word.replace(",", " ").split())
+        return usual_operators(measured.data)
+    try:
+        return read_operators(words)
+    except ValueError as error:
+        hint = " Put * in quotes: '*'." if any(map(_is_file, words)) else ""
+        raise ValueError(f"{error}{hint}") from None
+
+
+def _announce(chosen: Mapping[str, Any], arguments: argparse.Namespace) -> None:
+    """Say how long a search takes, unless the user has said it."""
+    if (
+        arguments.command != "fit"
+        or arguments.time is not None
+        or arguments.generations is not None
+    ):
+        return
+    _say(
+        f"searching for {chosen['max_time'] / 60:g} minutes (--time 10m for longer; the first run "
+        "on a machine compiles for a minute besides). Ctrl-C ends it and keeps what was found.",
+        arguments,
+    )
+
+
+def _say(text: str, arguments: argparse.Namespace) -> None:
+    """Tell a person something on standard error."""
+    if not (arguments.quiet or arguments.json):
+        print(f"pmsr: {text}", file=sys.stderr)
 
 
 def resume(arguments: argparse.Namespace) -> int:
@@ -219,7 +265,7 @@ def resume(arguments: argparse.Namespace) -> int:
     run = read_run(path)
     if run.parameters is None:
         raise ValueError(f"{path} is a comparison: there is no search to go on with.")
-    X, y = read_run_data(path, run)
+    measured = read_run_data(path, run)
     seconds = None if arguments.time is None else float(arguments.time)
     parameters = extend_budget(path, run, seconds, arguments.generations)
     if parameters["max_time"] == math.inf:
@@ -228,7 +274,7 @@ def resume(arguments: argparse.Namespace) -> int:
     options = {**parameters, "operators": tuple(parameters["operators"])}
     options["interval"] = tuple(options["interval"])
     seed = options.pop("random_state")
-    data = _check(options, X, y)
+    data = _check(options, measured)
     regressor = make_regressor(options, random_state=seed, n_jobs=arguments.jobs, verbose=False)
     remove_remains(path)
     try:
@@ -254,6 +300,9 @@ def _search(
         # the first run on a machine compiles, half of the time is still for the search.
         limit = max(arguments.started + left, time.monotonic() + 0.5 * left)
         to_write = 0.0 if arguments.no_report or left == math.inf else WRITING_SHARE * left
+
+        if regressor.noise == AUTO:
+            run = _settle_noise(path, run, regressor, data, show)
 
         def tell(generation: Generation) -> None:
             log_generation(path, generation)
@@ -283,12 +332,30 @@ def _search(
     if result.stopped != "interrupted":
         write_settings(path, replace(run, finished=True))
     with time_limit(limit):
-        _tell(result, path, arguments)
+        _tell(result, path, arguments, run)
     if result.stopped != "interrupted":
         return 0
-    again = f"{_program()} resume {shlex.quote(str(path))}"
+    again = f"{program()} resume {shlex.quote(str(path))}"
     print(f"pmsr: interrupted. Go on with: {again}", file=sys.stderr)
     return 130
+
+
+def _settle_noise(
+    path: Path, run: Run, regressor: BayesianSymbolicRegressor, data: Data, show: Any
+) -> Run:
+    """Choose the noise before the search that leaves checkpoints, and write it down."""
+    regressor.verbose = lambda text: show(text or "choosing the noise")
+    with _silent_threads():
+        regressor.set_params(**regressor.settle_noise(data))
+    table = tuple(
+        {str(name): value for name, value in row.items()}
+        for row in regressor.noise_table_.to_dict("records")
+    )
+    run = replace(run, parameters=chosen_parameters(regressor), noise_table=table)
+    write_settings(path, run)
+    for row in table:
+        write_log(path, f"noise {row['noise']}: score {row['score']:.2f}, {row['equation']}")
+    return run
 
 
 @contextmanager
@@ -321,30 +388,25 @@ def _warm_up(data: Data, n_jobs: int | None) -> None:
         )
 
 
-def _program() -> str:
-    """Return how this command can be called again: by its path where its name is not enough."""
-    called = sys.argv[0]
-    is_known = Path(called).name != "pmsr" or shutil.which("pmsr") is not None
-    return "pmsr" if is_known else shlex.quote(called)
-
-
 def compare(arguments: argparse.Namespace) -> int:
     """Weigh equations that the user wrote."""
-    X, y = split_table(
-        read_table(arguments.data), arguments.target, arguments.features, str(arguments.data)
-    )
+    measured = _read_measurements(arguments)
     path = arguments.out
-    for equation in arguments.equations:
-        Equation(equation, list(X.columns))
-    units = _read_units(arguments.units, X, y)
-    read_units(units, list(X.columns), str(y.name), interval=arguments.interval)  # or an error
+    data = measured.data
+    laws = [_read_equation(text, arguments, data) for text in arguments.equations]
+    units = _read_units(arguments.units, measured)
+    read_units(units, list(data.names), data.target, interval=arguments.interval)  # or an error
+    find_noise(arguments.noise, data, extra_noise=arguments.extra_noise)
     if path is not None:
         prepare_folder(path, force=arguments.force)
-    with _CountProgress("weighing", len(arguments.equations), arguments.quiet) as show:
+    with _CountProgress("weighing", len(laws), arguments.quiet) as show:
         result = weigh_equations(
-            arguments.equations,
-            X,
-            y,
+            laws,
+            measured.X,
+            measured.y,
+            y_err=measured.y_err,
+            sample_weight=measured.sample_weight,
+            settings=replace(FINALIST, noise=arguments.noise, extra_noise=arguments.extra_noise),
             units=units,
             interval=arguments.interval,
             random_seed=arguments.seed,
@@ -353,15 +415,56 @@ def compare(arguments: argparse.Namespace) -> int:
     if path is not None:
         run = Run(
             source=arguments.data.name,
-            target=str(y.name),
-            features=tuple(X.columns),
+            columns=measured.columns,
             command=arguments.command_line,
             created=time.strftime("%Y-%m-%d %H:%M"),
         )
-        start_run(path, run, X, y)
+        start_run(path, run, measured)
         write_result(path, run, result, report=not arguments.no_report)
     _tell(result, path, arguments)
     return 0 if result.best.evidence.failure is None else 1
+
+
+def _read_equation(text: str, arguments: argparse.Namespace, data: Data) -> Equation:
+    """Read an equation; an unknown name may be a parameter, or a second file."""
+    try:
+        return Equation(text, data.names, arguments.parameters)
+    except ValueError as error:
+        if Path(text).suffix in (*TEXT, *PARQUET, *EXCEL):
+            raise ValueError(
+                f"{text} is no equation. One file at a time: join the tables in one, with a column "
+                "that names the experiment of each row, and say --group-column."
+            ) from None
+        found = re.match(r"Unknown name '(\w+)'\. (Did you mean '\w+'\? )?", str(error))
+        if found is None:
+            raise
+        name, hint = found[1], found[2] or ""
+        if not any(repr(known) in hint for known in data.names):
+            hint = ""
+        raise ValueError(
+            f"{name} is no column: these are {', '.join(data.names)}. {hint}Parameters are written "
+            f"c0, c1, ..., or named: --parameters {' '.join([*arguments.parameters, name])}"
+        ) from None
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """Print what a run has found again."""
+    path = arguments.run_folder
+    result = read_result(path)
+    arguments.no_report = not (path / REPORT).is_file()
+    _tell(result, path, arguments, read_run(path) if (path / SETTINGS).is_file() else None)
+    return 0 if result.best.evidence.failure is None else 1
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Make the page of a run again."""
+    path = arguments.run_folder
+    result = read_result(path)
+    content = describe_run(path, read_run(path), result, level=arguments.level)
+    written = write_report(arguments.out or path / REPORT, content)
+    if not arguments.quiet:
+        print(written)
+    return 0
 
 
 def predict(arguments: argparse.Namespace) -> int:
@@ -386,7 +489,7 @@ def predict(arguments: argparse.Namespace) -> int:
             "predictions": [dict(zip(header, row, strict=True)) for row in rows],
             "warnings": [str(warning.message) for warning in caught],
         }
-        text = _to_json(about) + "\n"
+        text = to_json(about) + "\n"
     else:
         text = to_csv(header, rows).decode()
     if arguments.out is None:
@@ -403,13 +506,13 @@ def suggest(arguments: argparse.Namespace) -> int:
     table = result.suggest(arguments.n, bounds)
     if arguments.json:
         about = {"target": result.data.target, "suggestions": table.to_dict("records")}
-        print(_to_json(about))
+        print(to_json(about))
     elif not arguments.quiet:
         shown = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False)
         for name in table.columns:
             shown.add_column(escape(str(name)), justify="right")
         for row in table.itertuples(index=False, name=None):
-            shown.add_row(*map(_short, row))
+            shown.add_row(*map(short, row))
         console = Console()
         console.print(shown)
         console.print(
@@ -508,205 +611,13 @@ class _CountProgress:
         self.bar.stop()
 
 
-def _tell(result: Result, path: Path | None, arguments: argparse.Namespace) -> None:
+def _tell(
+    result: Result, path: Path | None, arguments: argparse.Namespace, run: Run | None = None
+) -> None:
     """Show a result on standard output: as JSON, as a table, or not at all."""
     report = None if path is None or arguments.no_report else path / REPORT
+    noises = () if run is None else run.noise_table
     if arguments.json:
-        print(_to_json(_describe(result, path, report)))
+        print(to_json(describe(result, path, report, noises)))
     elif not arguments.quiet:
-        _print_result(Console(), result, path, report)
-
-
-def _describe(result: Result, path: Path | None, report: Path | None) -> dict[str, Any]:
-    """Return a result for machines."""
-    best = result.best
-    estimates = {}
-    if best.evidence.failure is None:
-        with suppress(ValueError):  # weighed, but not sampled; a doubt says so
-            table = best.estimates()
-            estimates = {str(name): dict(row) for name, row in table.to_dict("index").items()}
-    return {
-        "target": result.data.target,
-        "variables": result.data.names,
-        "observations": len(result.data.y),
-        "equation": str(best.equation),
-        "latex": best.latex(),
-        "units": result.units.by_name if result.units and result.units.are_known else None,
-        "estimates": estimates,
-        "probability": float(result.probabilities[result.chosen]),
-        "equations": result.table.to_dict("records"),
-        "families": [
-            {
-                "face": str(family.face.equation),
-                "probability": family.probability,
-                "members": list(family.places),
-            }
-            for family in result.families
-        ],
-        "unweighed_share": result.unweighed_share,
-        "coverage": asdict(result.coverage),
-        "coincidences": best.coincidences,
-        "chosen": result.chosen,
-        "warnings": result.warnings,
-        "stopped": result.stopped,
-        "candidates": result.n_candidates,
-        "failed": result.n_failed,
-        "seed": result.random_seed,
-        "out": None if path is None else str(path),
-        "report": None if report is None else str(report),
-    }
-
-
-def _to_json(value: object) -> str:
-    """Write JSON that every machine reads: what is no number becomes null."""
-    return json.dumps(_without_nan(value), indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _print_result(console: Console, result: Result, path: Path | None, report: Path | None) -> None:
-    """Show the ranked table, the winner with its parameters, doubts, and what to do next."""
-    best = result.best
-    n = len(result.data.y)
-    title = f"{n} observations of {result.data.target}"
-    if result.search is not None:
-        title += f", {result.n_candidates} equations met"
-    console.print(_to_rich(result, title))
-    notes = []
-    if np.isfinite(result.table["log_q"]).any():
-        notes.append(
-            "score = log q + log prior. Laws that the data cannot tell apart are one family, with "
-            "one probability; its best law is shown."
-        )
-    n_hidden = len(result) - len(_shown_places(result))
-    if n_hidden:
-        notes.append(f"{n_hidden} more are in the report and in equations.csv.")
-    notes += result.search_notes
-    console.print(" ".join(notes), style="italic", highlight=False)
-    if best.evidence.failure is not None:
-        console.print(f"\nNo equation could be weighed: {escape(best.evidence.failure)}.")
-        return
-    console.print(f"\n[bold]{escape(f'{best.target} = {best.equation}')}[/bold]", soft_wrap=True)
-    if np.isfinite(best.evidence.log_q):
-        console.print(f"    {_probability_in_words(result)}", soft_wrap=True, highlight=False)
-    try:
-        table = best.estimates()
-        units = best.parameter_units
-        for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True):
-            text = f"{name} = {plus_minus(mean, sd)} {units.get(str(name), '')}".rstrip()
-            meaning = f"  (noise in {best.target})" if name == "sigma" else ""
-            console.print(escape(f"    {text}{meaning}"), soft_wrap=True)
-    except ValueError:  # weighed, but not sampled; a doubt says so
-        pass
-    for phrase in best.coincidences:
-        lines = wrap(f"It {phrase}.", console.width - 4, break_on_hyphens=False)
-        console.print("    " + "\n    ".join(map(escape, lines)), soft_wrap=True, highlight=False)
-    doubts = result.warnings
-    if doubts:
-        console.print("\nBefore you trust it:")
-        for doubt in doubts:
-            lines = wrap(doubt, console.width - 4, break_on_hyphens=False)
-            console.print("  - " + "\n    ".join(map(escape, lines)), soft_wrap=True)
-    if path is not None:
-        console.print()
-        if report is not None:
-            console.print(f"Report:  {escape(str(report))}", soft_wrap=True)
-        folder = shlex.quote(str(path))
-        console.print(f"Predict: {_program()} predict {escape(folder)} new.csv", soft_wrap=True)
-        console.print(f"Measure: {_program()} suggest {escape(folder)}", soft_wrap=True)
-        if result.search is not None:
-            console.print(f"Go on:   {_program()} resume {escape(folder)}", soft_wrap=True)
-
-
-def _probability_in_words(result: Result) -> str:
-    """Return the probability of the best and of its family."""
-    text = f"probability {percent(float(result.probabilities[result.chosen]))}"
-    family = result.family
-    if family is not None and len(family) > 1:
-        others = "1 law" if len(family) == 2 else f"{len(family) - 1} laws"
-        text += f"; with {others} like it {percent(family.probability)}"
-    return text if result.coverage.is_settled else f"{text} (the search had not settled)"
-
-
-def _shown_places(result: Result) -> list[int]:
-    """Return the places of the laws in the table: the faces of families, and the best."""
-    places = [family.places[0] for family in result.families]
-    seen = {place for family in result.families for place in family.places}
-    places += [place for place in range(len(result)) if place not in seen]
-    places = places[:N_SHOWN]
-    if result.chosen not in places:
-        places[-1] = result.chosen
-    return places
-
-
-def _to_rich(result: Result, title: str) -> Table:
-    """Arrange a ranked table for the terminal; 80 columns hold it."""
-    has_evidence = bool(result.table["log_q"].map(math.isfinite).any())
-    shown = Table(
-        title=escape(title),
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 0, 0, 1),
-        pad_edge=False,
-    )
-    shown.add_column("", no_wrap=True)
-    shown.add_column("equation", overflow="fold")
-    chance = "prob." if result.coverage.is_settled else "prob. (not settled)"
-    numbers = ("log q", "score", chance, "family", "RMSE")
-    for header in numbers if has_evidence else ("params", "RMSE"):
-        shown.add_column(header, justify="right", no_wrap=True)
-    rows = result.table.to_dict("records")
-    sizes = {place: len(family) for family in result.families for place in family.places}
-    for place in _shown_places(result):
-        row = rows[place]
-        mark = ">" if place == result.chosen else ""
-        name = row["equation"]
-        if row["failure"] is not None:
-            shown.add_row(mark, escape(name), "failed")
-            continue
-        cells = [
-            f"{_nats(row['log_q'])} ± {row['log_q_se']:.2f}",
-            _nats(row["score"]),
-            percent(row["probability"]),
-            f"{percent(row['family_probability'])} ({sizes[place]})",
-        ]
-        shown.add_row(
-            mark,
-            escape(name),
-            *(cells if has_evidence else [str(row["parameters"])]),
-            _short(row["rmse"]),
-            style="bold" if mark else None,
-        )
-    return shown
-
-
-def _nats(value: float) -> str:
-    """Write a logarithm to a hundredth; one that is hopeless in a few signs.
-
-    Examples
-    --------
-    >>> _nats(-13.1249), _nats(-2194783840.66)
-    ('-13.12', '-2.2e+09')
-    """
-    return f"{value:.2f}" if abs(value) < 1e5 else f"{value:.2g}"
-
-
-def _short(number: float) -> str:
-    """Write a number with four digits.
-
-    Examples
-    --------
-    >>> _short(13.0006), _short(1234.5), _short(1.0)
-    ('13.00', '1234', '1.000')
-    """
-    return f"{number:#.4g}".rstrip(".")
+        print_result(Console(), result, path, report, noises)

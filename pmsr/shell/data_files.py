@@ -304,7 +304,12 @@ def choose_columns(table: pd.DataFrame, names: Sequence[str], source: str) -> pd
 
 
 def split_table(
-    table: pd.DataFrame, target: str, features: Sequence[str] | None, source: str
+    table: pd.DataFrame,
+    target: str,
+    features: Sequence[str] | None,
+    source: str,
+    *,
+    others: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, pd.Series]:
     """Return the variables and the target of a table.
 
@@ -315,13 +320,15 @@ def split_table(
     target
         Name of the column to be explained.
     features
-        Names of the columns that may explain it; None for all others.
+        Names of the columns that may explain it; None for all that are left.
+    others
+        Names of columns that have another meaning.
     """
     columns = list(map(str, table.columns))
     if target not in columns:
         choose_columns(table, [target], source)
     if features is None:
-        features = [name for name in columns if name != target]
+        features = [name for name in columns if name != target and name not in others]
         blank = [place for place, name in enumerate(columns, start=1) if not name.strip()]
         if blank:
             raise ValueError(

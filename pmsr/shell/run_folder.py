@@ -11,7 +11,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pmsr.csv_text import to_csv
@@ -23,20 +22,23 @@ from pmsr.estimator import (
 from pmsr.files import (
     BROKEN,
     as_list,
+    as_number,
     as_text,
     naming,
     remove_parts,
     write_file,
     writing,
 )
-from pmsr.report.content import gather_content
+from pmsr.report.content import ReportContent, gather_content
 from pmsr.report.page import write_report
 from pmsr.result.result import Result, library_versions, load_result
 from pmsr.result.storage import ARRAYS, HEADER, damaged
 from pmsr.search.checkpoint import read_progress
 from pmsr.search.evolution import Generation
-from pmsr.settings import ADDED_TO_SEARCH, Search
-from pmsr.shell.data_files import read_table, split_table
+from pmsr.search.pilot import AUTO
+from pmsr.settings import ADDED_TO_SEARCH, Search, Settings
+from pmsr.shell.data_files import read_table
+from pmsr.shell.measurements import Columns, Measurements, read_measurements
 
 FORMAT = 1
 KIND = "pmsr run"
@@ -71,7 +73,11 @@ _CHOSEN = (
     "law_prior",
     "interval",
     "units",
+    "noise",
+    "extra_noise",
 )
+# Those that are younger than runs that people have, with what was done before.
+_ADDED: dict[str, object] = {"noise": "gaussian", "extra_noise": False}
 # Those of its Search.
 _OF_SEARCH = ("evidence", "n_islands")
 
@@ -85,23 +91,28 @@ class Run:
     ----------
     source
         Name of the file with the data.
-    target, features
-        Names of the columns, as in the folder's own copy of the data.
+    columns
+        What the columns of the data are, in the file and in the folder's own copy.
     command, created
         How and when it was started.
     parameters
         Those of the estimator that were chosen, as JSON knows them; None for a comparison.
     finished
         Whether a search has used its budget up and its results are written.
+    notes
+        What was done to the file before it was used, in sentences.
+    noise_table
+        How the noise was chosen: a row for each model, the best first; none if it was given.
     """
 
     source: str
-    target: str
-    features: tuple[str, ...]
+    columns: Columns
     command: str
     created: str
     parameters: Mapping[str, Any] | None = None
     finished: bool = False
+    notes: tuple[str, ...] = ()
+    noise_table: tuple[Mapping[str, Any], ...] = ()
 
 
 def prepare_folder(path: Path, *, force: bool = False) -> None:
@@ -144,14 +155,16 @@ def remove_remains(path: Path) -> None:
     remove_parts(path, _OURS)
 
 
-def start_run(path: Path, run: Run, X: pd.DataFrame, y: pd.Series) -> None:
+def start_run(path: Path, run: Run, measured: Measurements) -> None:
     """Write down what a run needs in order to go on if it is killed at any moment."""
-    rows = np.column_stack([X[[*run.features]].to_numpy(np.float64), y.to_numpy(np.float64)])
-    write_file(path / DATA, to_csv([*run.features, run.target], rows.tolist()))
+    write_file(path / DATA, to_csv(measured.names, measured.rows))
     write_settings(path, run)
     versions = ", ".join(f"{name} {found}" for name, found in library_versions().items())
     write_log(path, f"started: {run.command}")
-    write_log(path, f"{len(y)} observations of {run.target} from {run.source}; {versions}")
+    n, target = len(measured.y), run.columns.target
+    write_log(path, f"{n} observations of {target} from {run.source}; {versions}")
+    for note in run.notes:
+        write_log(path, note)
 
 
 def write_settings(path: Path, run: Run) -> None:
@@ -186,27 +199,54 @@ def read_run(path: Path) -> Run:
             raise ValueError(f'{SETTINGS} does not say "kind": "{KIND}"')
         if whole.get("format") != FORMAT:
             raise ValueError(f"format {whole.get('format')!r}, this version of pmsr reads {FORMAT}")
-        texts = {name: as_text(whole[name]) for name in ("source", "target", "command", "created")}
+        texts = {name: as_text(whole[name]) for name in ("source", "command", "created")}
         parameters = whole["parameters"]
         if parameters is not None:
             # An earlier version did not have all of them.
-            parameters = {**ADDED_TO_SEARCH, **parameters}
+            parameters = {**ADDED_TO_SEARCH, **_ADDED, **parameters}
             parameters = {name: parameters[name] for name in (*_CHOSEN, *_OF_SEARCH)}
             chosen = parameters_from_json(parameters)
             Search(**{name: chosen[name] for name in chosen if hasattr(Search, name)})
-        features = tuple(map(as_text, as_list(whole["features"])))
+            if chosen["noise"] != AUTO:
+                Settings(noise=chosen["noise"], extra_noise=chosen["extra_noise"])
+        notes = tuple(map(as_text, as_list(whole.get("notes", []))))
         finished = whole.get("finished", False)
         if not isinstance(finished, bool):
             raise ValueError(f"a run is finished or not, got {finished!r}")
-        return Run(**texts, features=features, parameters=parameters, finished=finished)
+        return Run(
+            **texts,
+            columns=_read_columns(whole),
+            parameters=parameters,
+            finished=finished,
+            notes=notes,
+            noise_table=tuple(map(_read_choice, as_list(whole.get("noise_table", [])))),
+        )
     except BROKEN as error:
         raise damaged(path, error) from None
 
 
-def read_run_data(path: Path, run: Run) -> tuple[pd.DataFrame, pd.Series]:
+def _read_choice(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the table of noise models."""
+    texts = {name: as_text(record[name]) for name in ("noise", "equation")}
+    return texts | {name: as_number(record[name]) for name in ("log_q", "score")}
+
+
+def _read_columns(whole: Mapping[str, Any]) -> Columns:
+    """Return what the columns of a run are; an earlier version knew variables and target only."""
+    record = dict(whole["columns"] if "columns" in whole else whole)
+    features = tuple(map(as_text, as_list(record["features"])))
+    others = {name: record.get(name) for name in ("error", "weight")}
+    for name in others.values():
+        if name is not None:
+            as_text(name)
+    return Columns(target=as_text(record["target"]), features=features, **others)
+
+
+def read_run_data(path: Path, run: Run) -> Measurements:
     """Read the folder's own copy of the data."""
-    table = read_table(path / DATA, own_names=[*run.features, run.target])
-    return split_table(table, run.target, run.features, str(path / DATA))
+    columns = run.columns
+    names = [*(columns.features or ()), *columns.others, columns.target]
+    return read_measurements(read_table(path / DATA, own_names=names), columns, str(path / DATA))
 
 
 def chosen_parameters(regressor: BayesianSymbolicRegressor) -> dict[str, Any]:
@@ -294,25 +334,8 @@ def write_result(
     report
         Whether to write the report too.
     """
-    content = None
-    if report:
-        # First: time may run out, and posteriors of other equations than the best can wait.
-        notes = []
-        if result.stopped == "interrupted":
-            notes.append(
-                "The search was interrupted before its budget ended. Go on with it: "
-                f"pmsr resume {quote(str(path))}"
-            )
-        elif not result.coverage.is_settled:
-            notes.append(f"The search had not settled. Go on: pmsr resume {quote(str(path))}")
-        content = gather_content(
-            result,
-            source=run.source,
-            created=run.created,
-            command=run.command,
-            folder=quote(str(path)),
-            warnings=notes,
-        )
+    # First: time may run out, and posteriors of other equations than the best can wait.
+    content = describe_run(path, run, result) if report else None
     if regressor is None:
         result.save(path, others=True)
     else:
@@ -333,6 +356,35 @@ def write_result(
         write_log(path, f"doubt: {doubt}")
     best = result.best
     write_log(path, f"ended ({result.stopped or 'weighed'}): {best.target} = {best.equation}")
+
+
+def describe_run(path: Path, run: Run, result: Result, *, level: float = 0.95) -> ReportContent:
+    """Return what the report of a run shows.
+
+    Parameters
+    ----------
+    path, run, result
+        The run, and what it has found.
+    level
+        Probability of the intervals.
+    """
+    notes = list(run.notes)
+    if result.stopped == "interrupted":
+        notes.append(
+            "The search was interrupted before its budget ended. Go on with it: "
+            f"pmsr resume {quote(str(path))}"
+        )
+    elif not result.coverage.is_settled:
+        notes.append(f"The search had not settled. Go on: pmsr resume {quote(str(path))}")
+    return gather_content(
+        result,
+        level=level,
+        source=run.source,
+        created=run.created,
+        command=run.command,
+        folder=quote(str(path)),
+        warnings=notes,
+    )
 
 
 def read_result(path: Path) -> Result:

@@ -1,7 +1,17 @@
 import numpy as np
+import pytest
 from scipy import stats
+from scipy.integrate import quad
 
-from pmsr.evidence.mixture import NORMAL, STUDENT, mixture_quantile, poisson_quantile
+from pmsr.evidence.mixture import (
+    NARROW,
+    NORMAL,
+    STUDENT,
+    STUDENT_NU,
+    log_probability,
+    mixture_quantile,
+    poisson_quantile,
+)
 
 
 def test_quantiles_of_student_and_poisson_are_those_of_scipy():
@@ -27,3 +37,31 @@ def test_sizes_may_differ_from_point_to_point():
     mu = np.array([[1.0, 10.0], [1.1, 11.0]])
     found = mixture_quantile(0.9, mu, 0.1 * mu)
     assert abs(found[1] / found[0] - 10.0) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("standard", "exact"), [(NORMAL, stats.norm), (STUDENT, stats.t(STUDENT_NU))]
+)
+def test_probabilities_between_two_values_are_those_of_scipy(standard, exact):
+    low = np.array([-3.0, -0.2, 0.0, 1.5, -8.0, 6.0])
+    for width in (2e-3, 0.1, 3.0):
+        expected = np.log(
+            [quad(exact.pdf, one, one + width, epsabs=0.0, epsrel=1e-12)[0] for one in low]
+        )
+        np.testing.assert_allclose(log_probability(low, low + width, standard), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("standard", [NORMAL, STUDENT])
+def test_narrow_and_wide_intervals_meet(standard):
+    # The relative second derivative of either density, times width**2/24.
+    for z in (-20.0, -1.0, 0.0, 3.0):
+        below, above = (
+            log_probability(np.array(z), np.array(z + NARROW * share), standard) - np.log(share)
+            for share in (1.0 - 1e-9, 1.0 + 1e-9)
+        )
+        assert abs(below - above) < 1.25 * (1.0 + z * z) * NARROW**2 / 24 + 1e-8
+
+
+def test_the_log_of_students_tail_is_exact_far_out():
+    z = np.array([-1e6, -1e3, -10.0, -1.0, 0.0, 2.0])
+    np.testing.assert_allclose(STUDENT.log_cdf(z), stats.t(STUDENT_NU).logcdf(z), rtol=1e-9)

@@ -8,7 +8,7 @@ import pmsr
 import pmsr.shell.commands
 from pmsr import experiments
 from pmsr.settings import LAW_PRIORS
-from pmsr.shell.cli import main, make_parser
+from pmsr.shell.cli import main
 
 
 def test_without_a_command_the_help_is_shown(capsys):
@@ -75,14 +75,6 @@ def test_wrong_arguments_end_with_two(arguments, message, capsys):
         main(arguments)
     printed = capsys.readouterr()
     assert message in printed.err and printed.out == ""
-
-
-def test_operators_are_words_or_one_text():
-    parser = make_parser()
-    words = parser.parse_args(["fit", "t.csv", "--operators", "+", "-", "*", "--target", "D"])
-    assert words.operators == ["+", "-", "*"] and words.target == "D"
-    for text in ("+ - *", "+,-,*"):
-        assert pmsr.shell.commands._split_operators([text]) == ("+", "-", "*")
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_of_one_line(tmp_path, capsys):

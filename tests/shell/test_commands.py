@@ -212,11 +212,17 @@ def test_guesses_are_met(data, capsys):
     [
         (["--target", "d"], "no column 'd'. Did you mean 'D'?"),
         (["--target", "D", "--features", "h"], "no column 'h'. Did you mean 'H'?"),
-        (["--target", "D", "--operators", "+", "plus"], "Unknown operator 'plus'. Available: "),
+        (
+            ["--target", "D", "--operators", "+", "plus"],
+            "Unknown operator 'plus': did you mean '+'?",
+        ),
+        (["--target", "D", "--operators", "expp"], "did you mean 'exp'?"),
+        (["--target", "D", "--operators", "square"], "integer powers come by themselves"),
+        (["--target", "D", "--operators", "common", "^"], "did you mean 'pow'?"),
         (["--target", "D", "--operators", "+", "other.csv"], "Put * in quotes: '*'."),
         (["--target", "D", "--guess", "c0*("], '(at the end of "c0*(")'),
-        (["--target", "D", "--guess", "c0*exp(H)", "--generations", "1"], "needs the operator"),
-        (["--target", "D", "--population", "7"], "population_size must be even"),
+        (["--target", "D", "--guess", "c0*sin(H)", "--generations", "1"], "needs the operator"),
+        (["--target", "D", "--population", "7"], "--population must be even"),
     ],
 )
 def test_a_mistake_is_an_error_of_one_line_and_leaves_nothing(
@@ -627,7 +633,7 @@ def test_priors_over_laws_are_chosen_and_kept_by_a_run(data, tmp_path, capsys):
     (tmp_path / "a" / SETTINGS).write_text(json.dumps(whole))
     assert read_run(tmp_path / "a").parameters["law_prior"] == "uniform"
     assert main(["fit", data, "--target", "D", "--interval", "t", "--out", "b"]) == 1
-    assert "interval names 't', which is not a column" in capsys.readouterr().err
+    assert "--interval names 't', which is not a column" in capsys.readouterr().err
     assert not (tmp_path / "b").exists()
 
 
@@ -705,3 +711,79 @@ def test_a_comparison_knows_units_and_arbitrary_zeros(data, capsys):
     assert told["estimates"]["c0"]["unit"] == "s/mm**(1/2)"
     assert told["equations"][1]["probability"] == 0.0
     assert told["coincidences"] == ["depends on where H is zero"]
+
+
+def write_noisy(path, n=12):
+    rng = np.random.default_rng(4)
+    x = np.linspace(1.0, 4.0, n)
+    errors = 0.05 * x
+    table = {"x": x, "s": errors, "n": 2.0, "y": 2.0 * x + errors * rng.standard_normal(n)}
+    pd.DataFrame(table).to_csv(path, index=False)
+
+
+def test_errors_and_weights_are_columns_that_a_run_keeps(tmp_path, capsys):
+    write_noisy("t.csv")
+    known = ["--error-column", "s", "--weight-column", "n"]
+    command = ["fit", "t.csv", "--target", "y", *known, *TINY, "--generations", "1", "--out", "a"]
+    assert main([*command, "--json", "--no-report"]) == 0
+    told = read_json(capsys.readouterr().out)
+    assert told["variables"] == ["x"] and "sigma" not in told["estimates"]
+    run = read_run(tmp_path / "a")
+    assert (run.columns.error, run.columns.weight) == ("s", "n")
+    assert main(["resume", "a", "--generations", "1", "--quiet", "--no-report"]) == 0
+    result = read_result(tmp_path / "a")
+    table = pd.read_csv("t.csv")
+    np.testing.assert_array_equal(result.data.y_err, table["s"])
+    np.testing.assert_array_equal(result.data.counts, table["n"])
+    assert main(["show", "a", "--json"]) == 0
+    assert read_json(capsys.readouterr().out)["report"] is None
+    assert main(["report", "a"]) == 0
+    assert capsys.readouterr().out == "a/report.html\n" and Path("a/report.html").is_file()
+    pd.DataFrame({"x": [2.0]}).to_csv("new.csv", index=False)
+    assert main(["predict", "a", "new.csv"]) == 0
+
+
+def test_a_comparison_knows_errors_and_noise(capsys):
+    write_noisy("t.csv")
+    laws = ["c0*x", "a*x + b", "--parameters", "a", "b", "--target", "y", "--json"]
+    assert main(["compare", "t.csv", *laws, "--error-column", "s", "--features", "x"]) == 0
+    known = read_json(capsys.readouterr().out)
+    assert list(known["estimates"]) == ["c0"] and known["noise"] == "known"
+    assert main(["compare", "t.csv", *laws, "--noise", "student", "--features", "x"]) == 0
+    assert read_json(capsys.readouterr().out)["noise"] == "student"
+    assert main(["compare", "t.csv", *laws, "--extra-noise"]) == 1
+    assert "--error-column" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("equations", "words"),
+    [
+        (["a*H + b"], "a is no column: these are H. Parameters are written c0, c1, ..., or named"),
+        (["a*H + b"], "--parameters a"),
+        (["Hh*c0"], "Hh is no column: these are H. Did you mean 'H'?"),
+        (["other.csv", "c0*H"], "other.csv is no equation. One file at a time"),
+    ],
+)
+def test_what_is_no_column_in_an_equation_has_a_way_out(data, equations, words, capsys):
+    assert main(["compare", data, *equations, "--target", "D"]) == 1
+    error = capsys.readouterr().err
+    assert words in error and error.count("\n") == 1
+
+
+def test_the_default_operators_suit_the_data_and_the_time_is_announced(data, capsys, monkeypatch):
+    seen = {}
+
+    def search(path, run, regressor, data, arguments):
+        seen.update(run.parameters)
+        return 0
+
+    monkeypatch.setattr(commands, "_search", search)
+    assert main(["fit", data, "--target", "D"]) == 0
+    assert seen["operators"] == ["+", "-", "*", "/", "sqrt", "exp", "log"]
+    error = capsys.readouterr().err
+    assert error.startswith("pmsr: searching for 2 minutes") and "Ctrl-C" in error
+    assert main(["fit", data, "--target", "D", "--force", "--time", "9s"]) == 0
+    assert main(["fit", data, "--target", "D", "--force", "--quiet"]) == 0
+    assert main(["fit", data, "--target", "D", "--force", "--operators", "trig"]) == 0
+    assert seen["operators"] == ["+", "-", "*", "/", "sin", "cos", "tan"]
+    assert capsys.readouterr().err.count("searching") == 1

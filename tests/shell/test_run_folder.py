@@ -14,6 +14,7 @@ from pmsr.search.archive import Candidate
 from pmsr.search.evolution import Generation
 from pmsr.settings import Settings
 from pmsr.shell import run_folder
+from pmsr.shell.measurements import Columns, Measurements
 from pmsr.shell.run_folder import (
     CHECKPOINT,
     DATA,
@@ -41,19 +42,23 @@ SHELF = load_galileo("shelf")
 REGRESSOR = BayesianSymbolicRegressor(("*", "sqrt"), generations=50, max_time=10.0, random_state=3)
 RUN = Run(
     source="my shelf.csv",
-    target="D",
-    features=("H",),
+    columns=Columns(target="D", features=("H",)),
     command="pmsr fit 'my shelf.csv' --target D",
     created="1608-05-02",
     parameters=chosen_parameters(REGRESSOR),
 )
 
 
+def measured(X, y, **others):
+    columns = Columns(target=str(y.name), features=tuple(X.columns), **others)
+    return Measurements(columns, X, y, X[[]])
+
+
 @pytest.fixture
 def folder(tmp_path):
     path = tmp_path / "run"
     prepare_folder(path)
-    start_run(path, RUN, *SHELF)
+    start_run(path, RUN, measured(*SHELF))
     return path
 
 
@@ -65,22 +70,23 @@ def result():
 def test_what_a_run_was_asked_for_is_read_again(folder):
     run = read_run(folder)
     assert run == RUN
-    X, y = read_run_data(folder, run)
-    np.testing.assert_array_equal(make_data(X, y).X, make_data(*SHELF).X)
-    assert y.name == "D" and y.to_list() == SHELF[1].to_list()
+    data = read_run_data(folder, run).data
+    np.testing.assert_array_equal(data.X, make_data(*SHELF).X)
+    assert data.target == "D" and data.y.tolist() == SHELF[1].to_list()
 
 
 def test_awkward_names_and_all_digits_survive(tmp_path):
     names = ["a;b;c", 'x "y"', "τ, [s]", "<b>&"]
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 4)), columns=names)
     y = pd.Series(X["<b>&"] / 3, name="fall\ttime")
-    run = replace(RUN, target="fall\ttime", features=tuple(names))
+    run = replace(RUN, columns=Columns(target="fall\ttime", features=tuple(names)))
     prepare_folder(tmp_path)
-    start_run(tmp_path, run, X, y)
+    start_run(tmp_path, run, measured(X, y))
     assert read_run(tmp_path) == run
-    found, target = read_run_data(tmp_path, run)
-    pd.testing.assert_frame_equal(found, X, check_exact=True)
-    pd.testing.assert_series_equal(target, y, check_exact=True)
+    found = read_run_data(tmp_path, run)
+    np.testing.assert_array_equal(found.X, X)
+    assert list(found.X.columns) == names
+    assert found.y.name == y.name and found.y.to_list() == y.to_list()
 
 
 def test_a_folder_is_only_taken_if_it_is_new_or_ours(folder, tmp_path):

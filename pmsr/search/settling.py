@@ -1,0 +1,157 @@
+"""A search whose noise is to be chosen: a first part under normal noise, the choice, the rest."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+from pmsr.data import leave_out_constant
+from pmsr.equation.expression import Equation
+from pmsr.equation.program import Program
+from pmsr.evidence.noise import GAUSSIAN
+from pmsr.evidence.problem import Problem
+from pmsr.limits import OutOfTime
+from pmsr.search.evolution import Callback, Evolution, run_evolution
+from pmsr.search.pilot import N_LEADERS, Choice, choose_noise
+from pmsr.settings import Search, Settings
+
+FIRST_SHARE = 0.4  # of every budget, under normal noise
+LEAST_TIME = 0.2  # of the time, at least, for what comes after a choice
+N_PROGRAMS = 200  # laws that are screened under every noise
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """What is known once the noise is chosen.
+
+    Parameters
+    ----------
+    problem, settings, search
+        With which the search goes on: under the noise that was chosen, for the rest of the budget.
+    laws
+        The best that were found, to go on from.
+    table
+        What each noise makes of the data, best first; empty if there was no choice.
+    first
+        The search under normal noise.
+    is_over
+        Whether the first part is all: a user has ended it, or nothing better was found for long.
+    """
+
+    problem: Problem
+    settings: Settings
+    search: Search
+    laws: tuple[Equation, ...]
+    table: tuple[Choice, ...]
+    first: Evolution
+    is_over: bool = False
+
+    @property
+    def is_normal(self) -> bool:
+        """Whether normal noise was chosen, so that the first search simply goes on."""
+        return self.settings.noise == GAUSSIAN.name
+
+
+def settle_noise(
+    problem: Problem,
+    *,
+    search: Search,
+    settings: Settings,
+    random_seed: int,
+    seeds: Sequence[Equation] = (),
+    n_jobs: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    verbose: bool | Callable[[str], None] = False,
+) -> Settled:
+    """Search under normal noise for a part of the budget, and see which noise suits what is found.
+
+    Parameters
+    ----------
+    problem, settings
+        Under normal noise.
+    search, random_seed, seeds, n_jobs, callbacks, verbose
+        As in `pmsr.search.evolution.run_evolution`.
+    """
+    first = run_evolution(
+        problem,
+        search=first_part(search),
+        settings=settings,
+        seeds=seeds,
+        random_seed=random_seed,
+        n_jobs=n_jobs,
+        callbacks=callbacks,
+        verbose=verbose,
+    )
+    left = rest(search, first)
+    laws = tuple(equation for equation, _ in first.finalists[:N_LEADERS])
+    if first.stopped in ("interrupted", "callback"):
+        return Settled(problem, settings, left, laws, (), first, is_over=True)
+    data = leave_out_constant(problem.data)
+    try:
+        programs = known_programs(first, data.names)
+        noise, table = choose_noise(data, search, settings, random_seed, programs)
+    except OutOfTime:
+        noise, table = GAUSSIAN.name, ()
+    if noise == GAUSSIAN.name:
+        is_over = first.stopped == "patience"
+        return Settled(problem, settings, left, laws, table, first, is_over)
+    settings = replace(settings, noise=noise)
+    problem = Problem.of(problem.data, settings, search.max_parameters)
+    laws = (Equation(table[0].equation, data.names), *laws)
+    return Settled(problem, settings, left, laws, table, first)
+
+
+def first_part(search: Search) -> Search:
+    """Return the options of the first part of a search.
+
+    Its generations end with an exchange between the islands: going on from there is the same as
+    never to have stopped.
+
+    Examples
+    --------
+    >>> first_part(Search(generations=98, refresh=10)).generations
+    40
+    """
+    period = search.refresh or 1
+    generations = ceil(FIRST_SHARE * search.generations / period) * period
+    budget: dict[str, Any] = {
+        "generations": min(search.generations, generations),
+        "n_finalists": min(search.n_finalists, N_LEADERS),  # they are weighed once more at the end
+    }
+    if search.max_time is not None:
+        budget["max_time"] = FIRST_SHARE * search.max_time
+    for name in ("max_evaluations", "max_units"):
+        if getattr(search, name) is not None:
+            budget[name] = ceil(FIRST_SHARE * getattr(search, name))
+    return replace(search, **budget)
+
+
+def rest(search: Search, first: Evolution) -> Search:
+    """Return the options for what a first part has left of the budget."""
+    state = first.state
+    if state is None:
+        return search
+    budget: dict[str, Any] = {"generations": max(0, search.generations - state.generation)}
+    if search.max_time is not None:
+        left = search.max_time - state.elapsed
+        budget["max_time"] = max(LEAST_TIME * search.max_time, left)
+    for name, used in (("max_evaluations", first.n_candidates), ("max_units", state.n_units)):
+        if getattr(search, name) is not None:
+            budget[name] = max(1, getattr(search, name) - used)
+    return replace(search, **budget)
+
+
+def known_programs(first: Evolution, names: Sequence[str]) -> list[Program]:
+    """Return the best laws that a search knows, as programs: finalists, then other leaders."""
+    found = [
+        Equation(equation.text, list(names), equation.parameters).program
+        for equation, _ in first.finalists
+    ]
+    islands = first.state.islands if first.state is not None else ()
+    leaders = {
+        law.key: law
+        for island in islands
+        for law in (island.judge.leaders.laws if hasattr(island.judge, "leaders") else ())
+    }
+    others = sorted(leaders.values(), key=lambda law: (-law.score, law.key))
+    return [*found, *(law.program for law in others)][:N_PROGRAMS]

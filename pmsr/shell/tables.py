@@ -1,0 +1,286 @@
+"""A result in a terminal, and as JSON for machines."""
+
+import json
+import math
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from pmsr.equation.notation import percent, plus_minus
+from pmsr.result.result import Result
+
+N_SHOWN = 10  # equations in the table
+
+
+def program() -> str:
+    """Return how this command can be called again: by its path where its name is not enough."""
+    called = sys.argv[0]
+    is_known = Path(called).name != "pmsr" or shutil.which("pmsr") is not None
+    return "pmsr" if is_known else shlex.quote(called)
+
+
+# Any: values of JSON.
+Noises = Sequence[Mapping[str, Any]]
+
+
+def describe(
+    result: Result, path: Path | None, report: Path | None, noises: Noises = ()
+) -> dict[str, Any]:
+    """Return a result for machines.
+
+    Parameters
+    ----------
+    result, path, report
+        What was found, the folder that holds it, and its page.
+    noises
+        How the noise was chosen, the best first.
+    """
+    best = result.best
+    estimates = {}
+    if best.evidence.failure is None:
+        with suppress(ValueError):  # weighed, but not sampled; a doubt says so
+            table = best.estimates()
+            estimates = {str(name): dict(row) for name, row in table.to_dict("index").items()}
+    return {
+        "target": result.data.target,
+        "variables": result.data.names,
+        "observations": len(result.data.y),
+        "equation": str(best.equation),
+        "latex": best.latex(),
+        "units": result.units.by_name if result.units and result.units.are_known else None,
+        "estimates": estimates,
+        "probability": float(result.probabilities[result.chosen]),
+        "equations": result.table.to_dict("records"),
+        "families": [
+            {
+                "face": str(family.face.equation),
+                "probability": family.probability,
+                "members": list(family.places),
+            }
+            for family in result.families
+        ],
+        "unweighed_share": result.unweighed_share,
+        "coverage": asdict(result.coverage),
+        "coincidences": best.coincidences,
+        "chosen": result.chosen,
+        "warnings": result.warnings,
+        "noise": result.problem.noise.name,
+        "noise_table": list(noises),
+        "stopped": result.stopped,
+        "candidates": result.n_candidates,
+        "failed": result.n_failed,
+        "seed": result.random_seed,
+        "out": None if path is None else str(path),
+        "report": None if report is None else str(report),
+    }
+
+
+def to_json(value: object) -> str:
+    """Write JSON that every machine reads: what is no number becomes null."""
+    return json.dumps(_without_nan(value), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_result(
+    console: Console,
+    result: Result,
+    path: Path | None,
+    report: Path | None,
+    noises: Noises = (),
+) -> None:
+    """Show the ranked table, the winner with its parameters, doubts, and what to do next.
+
+    Parameters
+    ----------
+    console
+        Where to.
+    result, path, report, noises
+        As in `describe`.
+    """
+    best = result.best
+    n = len(result.data.y)
+    title = f"{n} observations of {result.data.target}"
+    if result.search is not None:
+        title += f", {result.n_candidates} equations met"
+    console.print(_to_rich(result, title))
+    notes = []
+    if np.isfinite(result.table["log_q"]).any():
+        notes.append(
+            "score = log q + log prior. Laws that the data cannot tell apart are one family, with "
+            "one probability; its best law is shown."
+        )
+    n_hidden = len(result) - len(_shown_places(result))
+    if n_hidden:
+        notes.append(f"{n_hidden} more are in the report and in equations.csv.")
+    notes += result.search_notes
+    console.print(" ".join(notes), style="italic", highlight=False)
+    if noises:
+        console.print()
+        console.print(_to_noises(noises))
+    if best.evidence.failure is not None:
+        console.print(f"\nNo equation could be weighed: {escape(best.evidence.failure)}.")
+        return
+    console.print(f"\n[bold]{escape(f'{best.target} = {best.equation}')}[/bold]", soft_wrap=True)
+    if np.isfinite(best.evidence.log_q):
+        console.print(f"    {_probability_in_words(result)}", soft_wrap=True, highlight=False)
+    try:
+        table = best.estimates()
+        units = best.parameter_units
+        for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True):
+            text = f"{name} = {plus_minus(mean, sd)} {units.get(str(name), '')}".rstrip()
+            meaning = f"  (noise in {best.target})" if name == "sigma" else ""
+            console.print(escape(f"    {text}{meaning}"), soft_wrap=True)
+    except ValueError:  # weighed, but not sampled; a doubt says so
+        pass
+    for phrase in best.coincidences:
+        lines = wrap(f"It {phrase}.", console.width - 4, break_on_hyphens=False)
+        console.print("    " + "\n    ".join(map(escape, lines)), soft_wrap=True, highlight=False)
+    doubts = result.warnings
+    if doubts:
+        console.print("\nBefore you trust it:")
+        for doubt in doubts:
+            lines = wrap(doubt, console.width - 4, break_on_hyphens=False)
+            console.print("  - " + "\n    ".join(map(escape, lines)), soft_wrap=True)
+    if path is not None:
+        console.print()
+        if report is not None:
+            console.print(f"Report:  {escape(str(report))}", soft_wrap=True)
+        folder = shlex.quote(str(path))
+        console.print(f"Predict: {program()} predict {escape(folder)} new.csv", soft_wrap=True)
+        console.print(f"Measure: {program()} suggest {escape(folder)}", soft_wrap=True)
+        if result.search is not None:
+            console.print(f"Go on:   {program()} resume {escape(folder)}", soft_wrap=True)
+
+
+def _probability_in_words(result: Result) -> str:
+    """Return the probability of the best and of its family."""
+    text = f"probability {percent(float(result.probabilities[result.chosen]))}"
+    family = result.family
+    if family is not None and len(family) > 1:
+        others = "1 law" if len(family) == 2 else f"{len(family) - 1} laws"
+        text += f"; with {others} like it {percent(family.probability)}"
+    return text if result.coverage.is_settled else f"{text} (the search had not settled)"
+
+
+def _shown_places(result: Result) -> list[int]:
+    """Return the places of the laws in the table: the faces of families, and the best."""
+    places = [family.places[0] for family in result.families]
+    seen = {place for family in result.families for place in family.places}
+    places += [place for place in range(len(result)) if place not in seen]
+    places = places[:N_SHOWN]
+    if result.chosen not in places:
+        places[-1] = result.chosen
+    return places
+
+
+def _to_rich(result: Result, title: str) -> Table:
+    """Arrange a ranked table for the terminal; 80 columns hold it."""
+    has_evidence = bool(result.table["log_q"].map(math.isfinite).any())
+    shown = Table(
+        title=escape(title),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 0, 0, 1),
+        pad_edge=False,
+    )
+    shown.add_column("", no_wrap=True)
+    shown.add_column("equation", overflow="fold")
+    chance = "prob." if result.coverage.is_settled else "prob. (not settled)"
+    numbers = ("log q", "score", chance, "family", "RMSE")
+    for header in numbers if has_evidence else ("params", "RMSE"):
+        shown.add_column(header, justify="right", no_wrap=True)
+    rows = result.table.to_dict("records")
+    sizes = {place: len(family) for family in result.families for place in family.places}
+    for place in _shown_places(result):
+        row = rows[place]
+        mark = ">" if place == result.chosen else ""
+        name = row["equation"]
+        if row["failure"] is not None:
+            shown.add_row(mark, escape(name), "failed")
+            continue
+        cells = [
+            f"{_nats(row['log_q'])} ± {row['log_q_se']:.2f}",
+            _nats(row["score"]),
+            percent(row["probability"]),
+            f"{percent(row['family_probability'])} ({sizes[place]})",
+        ]
+        shown.add_row(
+            mark,
+            escape(name),
+            *(cells if has_evidence else [str(row["parameters"])]),
+            short(row["rmse"]),
+            style="bold" if mark else None,
+        )
+    return shown
+
+
+def _to_noises(noises: Noises) -> Table:
+    """Arrange how the noise was chosen."""
+    shown = Table(
+        title="Noise, by the best law under each",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 0, 0, 1),
+        pad_edge=False,
+    )
+    for name in ("", "noise", "equation"):
+        shown.add_column(name, overflow="fold")
+    for name in ("log q", "score"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for place, row in enumerate(noises):
+        cells = [row["noise"], row["equation"]]
+        shown.add_row(
+            "" if place else ">",
+            *map(escape, cells),
+            _nats(row["log_q"]),
+            _nats(row["score"]),
+            style=None if place else "bold",
+        )
+    return shown
+
+
+def _nats(value: float) -> str:
+    """Write a logarithm to a hundredth; one that is hopeless in a few signs.
+
+    Examples
+    --------
+    >>> _nats(-13.1249), _nats(-2194783840.66)
+    ('-13.12', '-2.2e+09')
+    """
+    return f"{value:.2f}" if abs(value) < 1e5 else f"{value:.2g}"
+
+
+def short(number: float) -> str:
+    """Write a number with four digits.
+
+    Examples
+    --------
+    >>> short(13.0006), short(1234.5), short(1.0)
+    ('13.00', '1234', '1.000')
+    """
+    return f"{number:#.4g}".rstrip(".")

@@ -1,0 +1,44 @@
+"""What errors of the package are called in a shell: options in place of arguments."""
+
+import re
+
+# Patterns of the package's errors, and what they are for somebody who types a command.
+_WORDS = (
+    (r"\bextra_noise=True\b", "--extra-noise"),
+    (r"\bextra_noise=False\b", "no --extra-noise"),
+    (r"\bnoise=[\"'](\w+)[\"']", r"--noise \1"),
+    (r"\blaw_prior=[\"'](\w+)[\"']", r"--law-prior \1"),
+    (r"\bfitness=[\"'](\w+)[\"']", r"--fitness \1"),
+    (r"\by_err\b", "--error-column"),
+    (r"\bsample_weight\b", "--weight-column"),
+    (r"\bX_err\b", "--x-error-columns"),
+    (r"\bgroups=(?=\W|$)", "--group-column"),
+    (r"\bextra_noise\b", "--extra-noise"),
+    (r"\bmax_complexity\b", "--max-complexity"),
+    (r"\bmax_parameters\b", "--max-parameters"),
+    (r"\bmax_time\b", "--time"),
+    (r"\bpopulation_size\b", "--population"),
+    (r"\bn_islands\b", "--islands"),
+    (r"\bparameters=(?=\W|$)", "--parameters"),
+    (r"\bgenerations=(?=\W|$)", "--generations"),
+    (r"\binterval names\b", "--interval names"),
+    (r"\bunits names\b", "--units names"),
+    (r" Use pmsr\.\w+\(.*?\)\.", ""),
+    (r" If they are classes, give each a column of 0 and 1: pandas\.get_dummies\(X\)\.", ""),
+    (r" Convert them with astype\(float\), or leave the column out\.", " Leave the column out."),
+    (r"Every column of X\b", "Every column"),
+    (r"\bin X\b", "in the file"),
+)
+
+
+def in_words_of_a_shell(text: str) -> str:
+    """Return an error about arguments as one about options.
+
+    Examples
+    --------
+    >>> in_words_of_a_shell('extra_noise=True adds to errors, got no y_err. Use noise="student".')
+    '--extra-noise adds to errors, got no --error-column. Use --noise student.'
+    """
+    for pattern, words in _WORDS:
+        text = re.sub(pattern, words, text)
+    return text

@@ -1,0 +1,37 @@
+import json
+
+import pytest
+from rich.console import Console
+
+from pmsr.data import load_galileo
+from pmsr.result.comparison import weigh_equations
+from pmsr.settings import Settings
+from pmsr.shell.tables import describe, print_result, to_json
+
+NOISES = (
+    {"noise": "student", "equation": "c0*sqrt(`drop [m]`)", "log_q": -3.125, "score": -9.0},
+    {"noise": "gaussian", "equation": "c0", "log_q": -13.0, "score": -14.0},
+)
+
+
+@pytest.fixture(scope="module")
+def result():
+    X, y = load_galileo("shelf")
+    return weigh_equations(["c0*sqrt(H)", "c0*H"], X, y, settings=Settings(), random_seed=1)
+
+
+def test_how_the_noise_was_chosen_is_told(result, capsys):
+    print_result(Console(width=80), result, None, None, NOISES)
+    lines = capsys.readouterr().out.splitlines()
+    place = next(k for k, line in enumerate(lines) if line.startswith("Noise, by the best law"))
+    rows = [line.split() for line in lines[place + 1 : place + 6]]
+    assert [">", "student", "c0*sqrt(`drop", "[m]`)", "-3.12", "-9.00"] in rows
+    assert ["gaussian", "c0", "-13.00", "-14.00"] in rows
+    print_result(Console(width=80), result, None, None)
+    assert "Noise, by" not in capsys.readouterr().out
+
+
+def test_machines_are_told_the_noise_too(result):
+    told = json.loads(to_json(describe(result, None, None, NOISES)))
+    assert told["noise"] == "gaussian" and told["noise_table"] == list(NOISES)
+    assert json.loads(to_json(describe(result, None, None)))["noise_table"] == []
