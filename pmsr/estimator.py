@@ -683,7 +683,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         from pmsr.report.content import gather_content
         from pmsr.report.page import write_report
 
-        content = gather_content(self._fitted(), level=check_level(level), title=title)
+        content = gather_content(
+            self._fitted(),
+            level=check_level(level),
+            title=title,
+            noise_table=getattr(self, "noise_table_", None),
+        )
         return write_report(path, content)
 
     def __sklearn_tags__(self) -> Any:

@@ -85,6 +85,9 @@ class ReportContent:
         only reads.
     noise, noise_words
         Name of the noise model, and what it is in words.
+    noise_table
+        How the noise was chosen: a row for each model, with ``noise``, ``equation``, ``log_q`` and
+        ``score`` of its best law, best first; None or empty if it was not.
     outlook
         What the winner predicts at a few inputs: their columns, ``mean``, ``prediction_low`` and
         ``prediction_high``; None leaves it out.
@@ -140,6 +143,7 @@ class ReportContent:
     laws: Mapping[str, ShownLaw] = field(default_factory=dict)
     noise: str = GAUSSIAN.name
     noise_words: str = ""
+    noise_table: pd.DataFrame | None = None
     outlook: pd.DataFrame | None = None
     folder: str = ""
     untried: Sequence[str] = ()
@@ -181,6 +185,7 @@ def gather_content(
     created: str = "",
     command: str = "",
     folder: str = "",
+    noise_table: pd.DataFrame | None = None,
     warnings: Sequence[str] = (),
 ) -> ReportContent:
     """Gather what a report shows of a result.
@@ -191,7 +196,7 @@ def gather_content(
         What a search or a comparison has found.
     level
         Probability of all intervals.
-    title, source, created, command, folder
+    title, source, created, command, folder, noise_table
         As in `ReportContent`.
     warnings
         Sentences for the reader, besides the result's own warnings.
@@ -271,6 +276,7 @@ def gather_content(
         laws=_show_laws(result, names, level),
         noise=result.problem.noise.name,
         noise_words=_describe_noise(result),
+        noise_table=noise_table,
         outlook=_look_ahead(result, level) if prediction is not None else None,
         folder=folder,
         untried=() if result.search is None else untried_operators(result.search.operators),

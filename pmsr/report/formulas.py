@@ -44,6 +44,11 @@ class Formulas:
         """Return a column's symbol."""
         return Markup(f"<math>{name_to_mathml(self.symbols.get(name, name))}</math>")
 
+    def law(self, text: str) -> Markup:
+        """Return an equation's text as a formula, or as it is where it is only a name."""
+        equation = self._read(text)
+        return escape(without_quotes(text)) if equation is None else self.lines(equation)
+
     def plain(self, text: str) -> str:
         """Return the text of an equation by symbols, for places where no formula may stand."""
         for name in self.names:

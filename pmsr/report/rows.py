@@ -11,6 +11,7 @@ from markupsafe import Markup
 from pmsr.equation.expression import Equation
 from pmsr.equation.grammar import without_quotes
 from pmsr.equation.notation import percent
+from pmsr.evidence.noise import find_noise
 from pmsr.laws.units import unit_beside, unit_html
 from pmsr.report.content import ReportContent
 from pmsr.report.digits import digits_for, short, write_duration, write_log_q
@@ -263,6 +264,26 @@ def inclusion_rows(content: ReportContent) -> list[tuple[str, str, str]] | None:
     return [(str(name), str(kind), percent(float(share))) for name, kind, share in rows]
 
 
+def noise_rows(
+    content: ReportContent, formulas: Formulas
+) -> list[tuple[str, Markup, str, str, str]] | None:
+    """Noise in words, its best law, log q, score and nats behind the best; None if not chosen."""
+    table = content.noise_table
+    if table is None or table.empty:
+        return None
+    best = float(table["score"].astype(float).max())
+    return [
+        (
+            find_noise(str(row["noise"])).words,
+            formulas.law(str(row["equation"])),
+            write_log_q(float(row["log_q"])),
+            write_log_q(float(row["score"])),
+            write_log_q(float(row["score"]) - best),
+        )
+        for row in table.to_dict("records")
+    ]
+
+
 def robustness_rows(
     content: ReportContent, formulas: Formulas
 ) -> list[tuple[str, Markup, str, str]] | None:
@@ -272,7 +293,7 @@ def robustness_rows(
     return [
         (
             str(prior),
-            formulas.typeset(f"'{row['winner']}'"),
+            formulas.law(str(row["winner"])),
             percent(float(row["probability"])),
             percent(float(row["of_family"])),
         )

@@ -383,6 +383,7 @@ def describe_run(path: Path, run: Run, result: Result, *, level: float = 0.95) -
         created=run.created,
         command=run.command,
         folder=quote(str(path)),
+        noise_table=pd.DataFrame(run.noise_table) if run.noise_table else None,
         warnings=notes,
     )
 

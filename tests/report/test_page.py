@@ -454,3 +454,13 @@ def test_what_is_rounding_is_zero():
     assert short(-1.4e-13, size=3.0) == "0"
     assert short(-1.4e-13) == "−1.4 × 10⁻¹³"
     assert short(1e-3, size=3.0) == "0.001"
+
+
+def test_where_the_noise_was_chosen_the_page_says_by_how_much(whole):
+    rows = [("student", "c0", -12.0, -13.5), ("gaussian", "c0", -15.25, -15.5)]
+    table = pd.DataFrame(rows, columns=["noise", "equation", "log_q", "score"])
+    words = Page(render_report(replace(whole, noise_table=table))).words
+    assert "How the noise was chosen" in words
+    assert "Student noise with 4 degrees of freedom, for outliers" in words
+    assert re.search(r"normal noise of one size .*−15\.25 .*−15\.50 .*−2\.00", words)
+    assert "How the noise was chosen" not in Page(render_report(whole)).words
