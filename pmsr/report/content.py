@@ -222,6 +222,7 @@ def gather_content(
     data = result.data
     variable = result.best.line
     posterior = prediction = grid = grid_prediction = None
+    outlook: pd.DataFrame | None = None
     curves: Sequence[Any] = ()
     posteriors: dict[str, Any] = {}
     best = result.best
@@ -237,6 +238,7 @@ def gather_content(
                         points = best.line_points(variable)
                         grid = points[:, best.data.names.index(variable)]
                         grid_prediction = best.tabulate_at(points, level)
+                outlook = _look_ahead(best, level)
                 prediction = result.tabulate_at(data.X, level, groups=data.groups)
             # Weighed, but not sampled, as the result's warnings say; or so many rows that there is
             # no time to predict them all.
@@ -277,7 +279,7 @@ def gather_content(
         noise=result.problem.noise.name,
         noise_words=_describe_noise(result),
         noise_table=noise_table,
-        outlook=_look_ahead(result, level) if prediction is not None else None,
+        outlook=outlook,
         folder=folder,
         untried=() if result.search is None else untried_operators(result.search.operators),
         seconds=_seconds(result),
@@ -334,9 +336,8 @@ def _show_part(one: FittedEquation, *, counts: bool) -> ShownPart | None:
     return None
 
 
-def _look_ahead(result: Result, level: float) -> pd.DataFrame | None:
+def _look_ahead(best: FittedEquation, level: float) -> pd.DataFrame | None:
     """Return what the best predicts at the least, a middle and the largest of its inputs."""
-    best, data = result.best, result.best.data
     if not best.used:
         return None
     if best.parts:
@@ -346,7 +347,7 @@ def _look_ahead(result: Result, level: float) -> pd.DataFrame | None:
             table.insert(0, "group", label, allow_duplicates=True)
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
-    return _predict_some(best, level, [0, len(data.y) // 2, -1])
+    return _predict_some(best, level, [0, len(best.data.y) // 2, -1])
 
 
 def _predict_some(best: FittedEquation, level: float, places: Sequence[int]) -> pd.DataFrame:

@@ -38,7 +38,7 @@ class Formulas:
     def lines(self, equation: Equation, target: str | None = None) -> Markup:
         """Return an equation, between whose terms a line may be broken."""
         parts = to_mathml_lines(equation, target, symbols=self.symbols)
-        return Markup(" ".join(parts))
+        return Markup("<wbr>".join(parts))
 
     def symbol(self, name: str) -> Markup:
         """Return a column's symbol."""

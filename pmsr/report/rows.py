@@ -138,9 +138,9 @@ def next_steps(content: ReportContent) -> dict[str, Any]:
     commands = []
     if content.folder:
         commands.append((f"pmsr predict {content.folder} new.csv", "predictions for other inputs"))
-        if content.history is not None:
+        if content.n_candidates is not None:
             commands.append((f"pmsr resume {content.folder} --time 10m", "search ten minutes more"))
-    elif content.history is not None:
+    elif content.n_candidates is not None:
         commands.append(("model.predict_interval(X_new)", "predictions for other inputs"))
         commands.append(("model.set_params(warm_start=True).fit(X, y)", "search on"))
     else:

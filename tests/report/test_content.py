@@ -1,4 +1,5 @@
 import dataclasses
+import time
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from pmsr.data import load_galileo, make_data
 from pmsr.estimator import BayesianSymbolicRegressor
+from pmsr.limits import time_limit
 from pmsr.report.content import gather_content
 from pmsr.report.page import render_report
 from pmsr.result.comparison import weigh_equations
@@ -233,3 +235,11 @@ def test_a_grouped_law_is_drawn_in_one_call(grouped):
     left, _ = grouped.best.plot_residuals()
     np.testing.assert_allclose(left.get_lines()[1].get_ydata(), grouped.best.normal_residuals)
     plt.close("all")
+
+
+def test_where_time_is_up_the_report_is_written_without_what_takes_time(result):
+    fresh = weigh_equations(LAWS, *SHELF, settings=Settings(), random_seed=1)
+    with time_limit(time.monotonic() - 1.0):
+        content = gather_content(fresh)
+    assert content.outlook is None and content.prediction is None
+    assert "Which law" in render_report(content)

@@ -30,7 +30,7 @@ SHELF = load_galileo("shelf")
 EVIL = "<script>alert(1)</script>"
 SECTIONS = ["winner", "fit", "equations", "matters", "parameters", "search", "diagnostics"]
 SECTIONS += ["settings", "cite"]
-VOID = {"meta", "link", "img", "br"}
+VOID = {"meta", "link", "img", "br", "wbr"}
 
 
 class Page(HTMLParser):
