@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pmsr.data import Data, check_order, make_data
@@ -63,7 +64,7 @@ _SEARCH = (
     "require",
     "exclude",
 )
-_SETTINGS = ("gamma", "noise", "extra_noise")
+_SETTINGS = ("gamma", "noise", "extra_noise", "shared_sigma")
 
 _OPERATORS = 'Use operators=("+", "*", "exp"), one list for all.'
 _COSTS = "Use law_prior=pmsr.laws.prior.LawPrior(...), which has the cost of every operator."
@@ -132,6 +133,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         under which the best of some laws has the largest evidence, see ``noise_table_``.
     extra_noise
         Whether noise of unknown size adds in quadrature to the errors that `fit` is given.
+    shared_sigma
+        Whether the groups that `fit` is given have noise of one size, or each has its own.
     law_prior
         How probable laws are before any data are seen: ``"description"``, the shorter and the less
         dependent on units the more probable; ``"uniform"``, all alike, as in the paper; a
@@ -228,6 +231,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         gamma: float | str = "paper",
         noise: str = "gaussian",
         extra_noise: bool = False,
+        shared_sigma: bool = False,
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
         units: Mapping[str, str] | str | None = None,
@@ -256,6 +260,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.gamma = gamma
         self.noise = noise
         self.extra_noise = extra_noise
+        self.shared_sigma = shared_sigma
         self.law_prior = law_prior
         self.interval = interval
         self.units = units
@@ -284,7 +289,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     __new__.__signature__ = inspect.signature(__init__)  # type: ignore[attr-defined]
 
     def fit(
-        self, X: Any, y: Any, *, y_err: Any = None, X_err: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        y_err: Any = None,
+        X_err: Any = None,
+        groups: Any = None,
+        sample_weight: Any = None,
     ) -> "BayesianSymbolicRegressor":
         """Search for equations.
 
@@ -302,6 +314,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             Known errors of the variables, independent of one another: an array of the shape of X,
             or a table of those columns that have errors. They count by the slope of the law at
             each row, see the page on errors in x; predictions take x to be exact.
+        groups
+            Label of the experiment to which each row belongs, of shape (N,): one law is sought,
+            with constants of its own for each.
         sample_weight
             How often each row was observed: 2 is the same as the row twice. Precisions belong in
             ``y_err``.
@@ -317,7 +332,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             For each of the reasons to doubt the result.
         """
         self._search()
-        measured = {"y_err": y_err, "X_err": X_err, "sample_weight": sample_weight}
+        measured = {
+            "y_err": y_err,
+            "X_err": X_err,
+            "groups": groups,
+            "sample_weight": sample_weight,
+        }
         return self._fit(self._validate(X, y, **measured))
 
     def fit_data(self, data: Data) -> "BayesianSymbolicRegressor":
@@ -380,6 +400,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             settings=settings,
             random_seed=random_seed,
         )
+        if is_open:  # a search that goes on has the table of the first
+            self.result_ = replace(self.result_, noise_table=self.noise_table_)
         with time_limit(found.limit):
             warn(self.warnings_)
         return self
@@ -543,6 +565,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         average: bool = False,
         *,
         index: int | str | None = None,
+        groups: Any = None,
     ) -> Any:
         """Predict new observations.
 
@@ -557,6 +580,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             using ``best_``.
         index
             Another equation to predict with: its row in ``equations_``, or its text.
+        groups
+            The group of each row, or one for all, if `fit` was given groups.
 
         Returns
         -------
@@ -565,7 +590,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             Both are NaN where the equation is not finite for half of the draws or more.
         """
         result = self._predictor(average, index)
-        return result.predict(self._points(X), return_std=return_std, average=average)
+        return result.predict(
+            self._points(X), return_std=return_std, average=average, groups=groups
+        )
 
     def predict_interval(
         self,
@@ -575,12 +602,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         average: bool = False,
         *,
         index: int | str | None = None,
+        groups: Any = None,
     ) -> Any:
         """Return where new observations, or the curve itself, lie.
 
         Parameters
         ----------
-        X, average, index
+        X, average, index, groups
             As in `predict`.
         level
             Probability of the intervals, which leave out the same probability on either side.
@@ -594,7 +622,24 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             Lower and upper ends, of shape (n, 2).
         """
         result = self._predictor(average, index)
-        return result.predict_interval(self._points(X), level=level, kind=kind, average=average)
+        return result.predict_interval(
+            self._points(X), level=level, kind=kind, average=average, groups=groups
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> float:
+        """Return the coefficient of determination of predictions.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+        y
+            What was measured, of shape (n,).
+        sample_weight
+            How often each row was observed.
+        """
+        found = self.predict(X, groups=groups)
+        return float(r2_score(y, found, sample_weight=sample_weight))
 
     def _predictor(self, average: bool, index: int | str | None) -> Result:
         """Return the result with the equation that is to predict as its best."""
@@ -683,12 +728,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         from pmsr.report.content import gather_content
         from pmsr.report.page import write_report
 
-        content = gather_content(
-            self._fitted(),
-            level=check_level(level),
-            title=title,
-            noise_table=getattr(self, "noise_table_", None),
-        )
+        content = gather_content(self._fitted(), level=check_level(level), title=title)
         return write_report(path, content)
 
     def __sklearn_tags__(self) -> Any:
@@ -765,7 +805,10 @@ def load(path: str | Path) -> BayesianSymbolicRegressor | Result:
         # What `fit` would refuse is refused now.
         search = estimator._search(result.data)
         units_of(search, result.data)
-        Problem.of(result.data, estimator._settings(), search.max_parameters)
+        settings = estimator._settings()
+        if settings.noise == AUTO_NOISE:
+            settings = replace(settings, noise=result.settings.noise)
+        Problem.of(result.data, settings, search.max_parameters)
         named = about["named"]
         for value, kinds in (
             (named, bool),
@@ -779,6 +822,8 @@ def load(path: str | Path) -> BayesianSymbolicRegressor | Result:
     except BROKEN as error:
         raise damaged(path, error) from None
     estimator.result_ = result
+    if result.noise_table is not None:
+        estimator.noise_table_ = result.noise_table
     estimator.n_features_in_ = len(result.data.names)
     if named:
         estimator.feature_names_in_ = np.array(result.data.names, dtype=object)

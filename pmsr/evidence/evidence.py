@@ -672,9 +672,9 @@ def _with_fits(evidence: Evidence, targets: Sequence[Target], problem: Problem) 
         rank=sum(one.rank for one in found),
         theta=np.array([one.theta for one in found]),
         rmse=_joint_rmse([one.rmse for one in found], np.array([p.n for p in problem.parts])),
-        log_q_linear=linear_shared_log_q(targets),
-        prior_sensitivity=linear_shared_log_q([one.halved for one in targets])
-        - linear_shared_log_q(targets),
+        log_q_linear=linear_shared_log_q(targets, problem),
+        prior_sensitivity=linear_shared_log_q([one.halved for one in targets], problem)
+        - linear_shared_log_q(targets, problem),
     )
 
 

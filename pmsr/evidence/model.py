@@ -9,6 +9,8 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from numpy.typing import ArrayLike, NDArray
+from pymc.distributions.continuous import FlatRV
+from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.compile.mode import Mode
 from pytensor.graph.replace import clone_replace, vectorize_graph
 from sympytensor.pytensor import PytensorPrinter
@@ -129,7 +131,7 @@ def make_model(
         held = {} if region is None else region.held()
         names = [name for k, name in enumerate(equation.parameters) if k not in held]
         starts = dict(zip(names, region.starts(), strict=True)) if region else {}
-        theta = [pm.Flat(name, initval=starts.get(name)) for name in names]
+        theta = [Improper(name, initval=starts.get(name)) for name in names]
         tensors = {name: inputs[:, column] for column, name in enumerate(equation.variables)}
         tensors |= dict(zip(names, theta, strict=True))
         for place, number in held.items():
@@ -168,6 +170,30 @@ def make_model(
             nearest = pt.min(pt.stack(squares))
             pm.Potential("region", pt.switch(nearest <= region.radius**2, 0.0, -np.inf))
     return model
+
+
+class ImproperRV(FlatRV):
+    """What cannot be drawn: NaN, where PyMC's own would fail even to say that it is a number."""
+
+    @classmethod
+    def rng_fn(cls, rng: np.random.Generator, size: Any) -> Any:  # noqa: D102
+        return np.full(() if size is None else size, np.nan)
+
+
+# Any: PyTensor's variables.
+class Improper(pm.Flat):
+    """PyMC's flat prior, of which ``pm.model_to_graphviz`` can find the shape.
+
+    Draws from it, as by ``pm.sample_prior_predictive``, are NaN: there are none.
+    """
+
+    rv_op = ImproperRV()
+
+    def support_point(rv: Any, size: Any) -> Any:  # noqa: D102
+        return pt.zeros(() if rv_size_is_none(size) else size)
+
+    def logp(value: Any) -> Any:  # noqa: D102
+        return pt.zeros_like(value)
 
 
 def _effective_error(mu: Any, X: Any, X_err: Any, y_err: Any) -> Any:

@@ -245,6 +245,36 @@ def join_groups(
     return _to_arviz({"posterior": posterior, "observed_data": observed, "constant_data": known})
 
 
+def flatten_groups(
+    equation: Equation, problem: Problem, draws: Sequence["Draws"]
+) -> "InferenceData | xr.DataTree":
+    """Arrange the same with a variable for each parameter of each group, such as ``c0[run 1]``."""
+    tables = [
+        _to_datasets(equation, part, one) for part, one in zip(problem.parts, draws, strict=True)
+    ]
+    found: dict[str, xr.DataArray] = {}
+    for label, table in zip(problem.labels, tables, strict=True):
+        for name, values in table["posterior"].data_vars.items():
+            is_shared = problem.shared_sigma and name == "sigma"
+            found[str(name) if is_shared else f"{name}[{label}]"] = values
+    first = tables[0]["posterior"]
+    names = [f"{name}[{label}]" for label in problem.labels for name in equation.parameters]
+    held = {
+        f"{name}[{label}]": value
+        for label, one in zip(problem.labels, draws, strict=True)
+        for name, value in one.held.items()
+    }
+    attrs = first.attrs | {
+        "parameters": json.dumps(names),
+        "theta_map": json.dumps([value for one in draws for value in one.theta_map.tolist()]),
+        "held": json.dumps(held),
+    }
+    # Sigma last, as ever.
+    found = dict(sorted(found.items(), key=lambda pair: pair[0].startswith("sigma")))
+    posterior = xr.Dataset(found, attrs=attrs)
+    return _to_arviz({"posterior": posterior, "sample_stats": tables[0]["sample_stats"]})
+
+
 @dataclass(frozen=True, eq=False)
 class Draws:
     """Draws from the posterior of one equation, as plain arrays.

@@ -204,6 +204,18 @@ class Problem:
             return self
         return replace(self, tuning=Tuning(weights, residuals, sigma, columns.get("y_err")))
 
+    def with_tunings(self, tunings: Sequence[Tuning]) -> "Problem":
+        """Return the problem with weights of residuals for each group."""
+        weights, residuals = (
+            np.concatenate([getattr(one, name) for one in tunings])
+            for name in ("weights", "residuals")
+        )
+        sigma = float(np.mean([one.sigma for one in tunings]))
+        known = [one.errors for one in tunings if one.errors is not None]
+        errors = np.concatenate(known) if len(known) == len(tunings) else None
+        parts = [replace(part, tuning=one) for part, one in zip(self.parts, tunings, strict=True)]
+        return replace(self, parts=tuple(parts), tuning=Tuning(weights, residuals, sigma, errors))
+
     @property
     def untuned(self) -> "Problem":
         """The problem as it is for all equations."""
@@ -300,7 +312,7 @@ class Problem:
 
         Together with `whiten`, so that whatever fits or draws for noise of one size does for all.
         """
-        if self.is_plain:
+        if self.is_plain and not self.parts:
             return self.data
         w, data = self.weights, self.data
         ones = np.ones(len(data.y))
@@ -312,6 +324,8 @@ class Problem:
         deviation = float(np.sqrt(np.mean((w * (y - middle)) ** 2)))
         if not deviation > 0.0:  # a constant group
             deviation = float(np.sqrt(np.mean((w * y) ** 2))) or 1.0
+        if self.parts:  # what can be told apart in any of them is to be told apart
+            deviation = min(part.white.spread for part in self.parts)
         names = (*data.names, *("",) * (X.shape[1] - len(data.names)))
         return White(
             X,

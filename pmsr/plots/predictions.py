@@ -169,7 +169,8 @@ def draw_groups(
     for place, one in enumerate(curves):
         color, mark = GROUPS[place % len(GROUPS)], MARKS[place % len(MARKS)]
         low, high = (one.prediction[f"prediction_{end}"].to_numpy() for end in ("low", "high"))
-        ax.fill_between(one.x, low, high, color=color, alpha=0.18, linewidth=0.0)
+        name = "_more" if place else f"{100 * level:g} % prediction intervals"
+        ax.fill_between(one.x, low, high, color=color, alpha=0.18, linewidth=0.0, label=name)
         curve = _without_poles(one.prediction["map"].to_numpy(dtype=np.float64), window)
         ax.plot(one.x, curve, color=color, linewidth=1.5)
         style = {**DATA, "markeredgecolor": color, "marker": mark}

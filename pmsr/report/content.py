@@ -53,7 +53,7 @@ class ReportContent:
         ArviZ data of the winner, from :func:`pmsr.sample_posterior`; None leaves the parameters
         and their pictures out.
     posteriors, curves
-        With several groups: the posterior of each, by label, instead of one; and the curves that
+        With several groups: the posterior of each, by label, and the curves that
         :func:`pmsr.plots.predictions.draw_groups` draws, for a law of one variable.
     prediction
         What :func:`pmsr.predict` returned for the rows of the data; None leaves the residuals out.
@@ -185,7 +185,6 @@ def gather_content(
     created: str = "",
     command: str = "",
     folder: str = "",
-    noise_table: pd.DataFrame | None = None,
     warnings: Sequence[str] = (),
 ) -> ReportContent:
     """Gather what a report shows of a result.
@@ -196,7 +195,7 @@ def gather_content(
         What a search or a comparison has found.
     level
         Probability of all intervals.
-    title, source, created, command, folder, noise_table
+    title, source, created, command, folder
         As in `ReportContent`.
     warnings
         Sentences for the reader, besides the result's own warnings.
@@ -220,7 +219,7 @@ def gather_content(
     table.index = pd.Index(names, name="name")
     weighed = result.best.evidence.failure is None
     data = result.data
-    variable = result.best.line
+    variable = next(iter(result.best.parts.values()), result.best).line
     posterior = prediction = grid = grid_prediction = None
     outlook: pd.DataFrame | None = None
     curves: Sequence[Any] = ()
@@ -229,15 +228,14 @@ def gather_content(
     if weighed:
         with quietly():  # a drawing shows where the data end
             try:
+                posterior = best.compact_posterior
                 posteriors = {label: one.compact_posterior for label, one in best.parts.items()}
                 if isinstance(best, GroupedEquation):
                     curves = best.curves(level) or ()
-                else:
-                    posterior = best.compact_posterior
-                    if variable is not None:
-                        points = best.line_points(variable)
-                        grid = points[:, best.data.names.index(variable)]
-                        grid_prediction = best.tabulate_at(points, level)
+                elif variable is not None:
+                    points = best.line_points(variable)
+                    grid = points[:, best.data.names.index(variable)]
+                    grid_prediction = best.tabulate_at(points, level)
                 outlook = _look_ahead(best, level)
                 prediction = result.tabulate_at(data.X, level, groups=data.groups)
             # Weighed, but not sampled, as the result's warnings say; or so many rows that there is
@@ -278,7 +276,7 @@ def gather_content(
         laws=_show_laws(result, names, level),
         noise=result.problem.noise.name,
         noise_words=_describe_noise(result),
-        noise_table=noise_table,
+        noise_table=result.noise_table,
         outlook=outlook,
         folder=folder,
         untried=() if result.search is None else untried_operators(result.search.operators),

@@ -18,10 +18,10 @@ from pmsr.report.rows import key_of, typeset_unit
 
 def summarise_winner(content: ReportContent) -> pd.DataFrame | None:
     """Return estimates of the winner's parameters, those of all groups one after the other."""
-    if content.posterior is not None:
-        return summarise_parameters(content.posterior, level=content.level)
     if not content.posteriors:
-        return None
+        if content.posterior is None:
+            return None
+        return summarise_parameters(content.posterior, level=content.level)
     tables = []
     for label, posterior in content.posteriors.items():
         table = summarise_parameters(posterior, level=content.level)

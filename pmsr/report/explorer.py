@@ -129,7 +129,7 @@ def whiten(draws: Floats) -> tuple[Floats, Floats, Floats]:
     --------
     >>> draws = np.array([[1.0, 2.0], [2.0, 4.1], [3.0, 5.9], [4.0, 8.0]])
     >>> m, L, z = whiten(draws)
-    >>> bool(np.allclose(m + z @ L.T, draws)), (z.T @ z / 4).round(3).tolist()
+    >>> bool(np.allclose(m + z @ L.T, draws)), (abs(z.T @ z) / 4).round(3).tolist()
     (True, [[1.0, 0.0], [0.0, 1.0]])
     """
     n_parameters = draws.shape[1]

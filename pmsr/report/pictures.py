@@ -160,7 +160,7 @@ def _draw_winner(content: ReportContent, parameters: pd.DataFrame | None) -> dic
     pictures = {}
     equation = content.equations[str(content.winner)]
     if parameters is not None and content.posterior is not None:
-        fitted = parameters["map"].dropna().to_dict()
+        fitted = {} if content.posteriors else parameters["map"].dropna().to_dict()
         reference = {str(name): float(value) for name, value in fitted.items()}
         dashed = " Dashed: least squares." if reference else ""
         pictures["posterior"] = _picture(

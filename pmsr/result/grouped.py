@@ -16,7 +16,7 @@ from pmsr.data import check_X, read_labels
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, weigh
-from pmsr.evidence.posterior import Draws, draw_posterior, join_groups
+from pmsr.evidence.posterior import Draws, draw_posterior, flatten_groups, join_groups
 from pmsr.evidence.prediction import check_level
 from pmsr.evidence.problem import Problem
 from pmsr.laws.units import Units
@@ -144,7 +144,7 @@ class GroupedEquation(FittedEquation):
         )
 
     @property
-    def issampled_parts(self) -> bool:
+    def is_sampled(self) -> bool:
         """Whether the posterior of all groups is known already."""
         return all(one.is_sampled for one in self.parts.values())
 
@@ -155,13 +155,14 @@ class GroupedEquation(FittedEquation):
         Without the groups that have a number for each observation and draw; those of `parts` have
         them.
         """
-        return self.compact_posterior
+        draws = [one.draws for one in self.parts.values()]
+        return join_groups(self.equation, self.problem, draws)
 
     @property
     def compact_posterior(self) -> "InferenceData | xr.DataTree":
-        """The same as `posterior`."""
+        """The same with a variable for each parameter of each group, such as ``c0[run 1]``."""
         draws = [one.draws for one in self.parts.values()]
-        return join_groups(self.equation, self.problem, draws)
+        return flatten_groups(self.equation, self.problem, draws)
 
     @property
     def theta(self) -> Floats:
@@ -233,7 +234,7 @@ class GroupedEquation(FittedEquation):
         """
         from pmsr.plots.predictions import GroupCurve
 
-        name = self.line
+        name = next(iter(self.parts.values())).line
         if name is None:
             return None
         found = []
@@ -245,7 +246,21 @@ class GroupedEquation(FittedEquation):
         return found
 
     def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
-        """Draw the law with the data and intervals of every group, each in its own colour."""
+        """Draw the law with the data of every group, each in a colour of its own.
+
+        Parameters
+        ----------
+        level
+            Probability of the intervals.
+        ax
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+            A law of one variable as a curve for each group; one of several by its predictions
+            against what was observed.
+        """
         from pmsr.plots.predictions import draw_groups, plot_parity
 
         level, units = check_level(level), self._known_units()
@@ -257,6 +272,15 @@ class GroupedEquation(FittedEquation):
         y = np.concatenate([one.data.y for one in self.parts.values()])
         target = pd.Series(y, name=self.target)
         return plot_parity(target, table, level=level, units=units, ax=ax)
+
+    @property
+    def line(self) -> str | None:
+        """None: there is no one curve."""
+        return None
+
+    def tabulate_at(self, points: Floats, level: float) -> pd.DataFrame:
+        """Refuse: points belong to a group, ``parts["label"].tabulate_at(...)``."""
+        raise ValueError(self._of_one_group("A table of predictions", "tabulate_at(points, level)"))
 
     @property
     def warnings(self) -> list[str]:

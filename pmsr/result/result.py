@@ -53,11 +53,13 @@ from pmsr.result.storage import (
     read_evidence,
     read_fit,
     read_folder,
+    read_noise_table,
     read_prior,
     read_search,
     record_draws,
     record_evidence,
     record_fit,
+    record_noise_table,
     record_prior,
     record_search,
     write_folder,
@@ -113,6 +115,9 @@ class Result:
         nothing is known of them.
     constant_log_prior
         Log prior of a constant, if ``law_prior`` cannot be asked: a loaded result has no function.
+    noise_table
+        What each noise model makes of the data, best first, with the columns ``noise``,
+        ``equation``, ``log_q`` and ``score``; None if the noise was not chosen by the data.
 
     Examples
     --------
@@ -141,6 +146,7 @@ class Result:
     coverage: Coverage = field(default_factory=Coverage)
     units: Units | None = None
     constant_log_prior: float | None = None
+    noise_table: pd.DataFrame | None = None
 
     @property
     def data(self) -> Data:
@@ -958,7 +964,10 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         variables, parameters = as_list(record["variables"]), as_list(record["parameters"])
         equation = Equation(as_text(record["text"]), variables, parameters)
         p, n = len(equation.parameters), len(data.y)
-        evidence = read_evidence(record["evidence"], p, n, conventional=conventional)
+        n_groups = 0 if data.groups is None else len(set(data.groups))
+        evidence = read_evidence(
+            record["evidence"], p, n, conventional=conventional, n_groups=n_groups
+        )
         weighed.append((record, equation, evidence))
     problem = _read_problem(data, settings, search, [pair[1:] for pair in weighed])
     if search is None:
@@ -973,13 +982,26 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         # An earlier version did not save it.
         flat = is_flat(equation.program, problem)
         own = Weighed(evidence, read_fit(record.get("fit"), equation.program, is_flat=flat))
+        if problem.parts:
+            own = Weighed(evidence, parts=_read_parts(record["parts"], equation, problem, flat))
         # An earlier version had one prior for all.
         log_prior = as_number(record.get("log_prior", 0.0))
         if not log_prior < np.inf:
             raise ValueError(f"an equation has log_prior = {log_prior!r}")
-        fitted = FittedEquation(
+        fitted = fitted_equation(
             equation, own, selected, settings, seed, log_prior, units.select(equation.variables)
         )
+        for k, (one, part) in enumerate(
+            zip(fitted.parts.values(), record["parts"] if problem.parts else (), strict=True)
+        ):
+            if part["posterior"] is not None:
+                one.__dict__["draws"] = read_draws(
+                    part["posterior"],
+                    f"{place}.{k}.",
+                    arrays,
+                    equation.parameters,
+                    one.problem.gamma,
+                )
         if record["posterior"] is not None:
             # The draws, which were made in another process, take the place of the cached property.
             fitted.__dict__["draws"] = read_draws(
@@ -1006,6 +1028,7 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         coverage=read_coverage(header.get("coverage", {})),
         units=units,
         constant_log_prior=None if of_constant is None else as_number(of_constant),
+        noise_table=read_noise_table(header.get("noise_table")),
     )
     if result.constant_log_prior is not None and not result.constant_log_prior < np.inf:
         raise ValueError(f"a constant has log_prior = {result.constant_log_prior!r}")
@@ -1037,6 +1060,21 @@ def _read_problem(
     return replace(problem, gamma=gammas.pop() if gammas else problem.gamma)
 
 
+def _read_parts(
+    records: object, equation: Equation, problem: Problem, is_flat: bool
+) -> tuple[Weighed, ...]:
+    """Return what each group says of an equation; nothing, if only its best fit was known."""
+    found = []
+    for record, part in zip(as_list(records), problem.parts, strict=True):
+        # Where sigma is shared, log q does not divide among the groups.
+        evidence = read_evidence(
+            record["evidence"], len(equation.parameters), len(part.data.y), conventional=True
+        )
+        fit = read_fit(record["fit"], equation.program, is_flat=is_flat)
+        found.append(Weighed(evidence, fit))
+    return tuple(found)
+
+
 def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays of a saved result."""
     arrays: dict[str, NDArray[Any]] = {"X": result.data.X, "y": result.data.y}
@@ -1048,13 +1086,30 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         arrays["counts"] = result.data.counts
     equations = []
     for place, fitted in enumerate(result.equations):
-        posterior = None
-        has_draws = fitted.is_sampled or len(fitted.weighed.chains) == CHAINS
-        if has_draws or place in (0, result.chosen) or result.probabilities[place] > STORED:
+        posterior, parts = None, list(fitted.parts.values())
+        has_draws = any(
+            one.is_sampled or len(one.weighed.chains) == CHAINS for one in parts or [fitted]
+        )
+        wanted = has_draws or place in (0, result.chosen) or result.probabilities[place] > STORED
+        if wanted and not parts:
             # One that cannot be sampled has no posterior after loading, either.
             with suppress(ValueError):
                 posterior, more = record_draws(fitted.draws, f"{place}.")
                 arrays |= more
+        recorded = []
+        for k, part in enumerate(parts):
+            own = None
+            if wanted:
+                with suppress(ValueError):
+                    own, more = record_draws(part.draws, f"{place}.{k}.")
+                    arrays |= more
+            recorded.append(
+                {
+                    "evidence": record_evidence(part.evidence),
+                    "fit": record_fit(part.weighed.fit),
+                    "posterior": own,
+                }
+            )
         equation = fitted.equation
         equations.append(
             {
@@ -1065,10 +1120,14 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
                 "fit": record_fit(fitted.weighed.fit),
                 "posterior": posterior,
                 "log_prior": fitted.log_prior,
+                **({"parts": recorded} if recorded else {}),
             }
         )
+    about = {"names": result.data.names, "target": result.data.target}
+    if result.data.groups is not None:
+        about["groups"] = result.data.groups
     header = {
-        "data": {"names": result.data.names, "target": result.data.target},
+        "data": about,
         "settings": asdict(result.settings),
         "search": None if result.search is None else record_search(result.search),
         "random_seed": result.random_seed,
@@ -1083,6 +1142,7 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "law_prior": record_prior(result.law_prior),
         "constant_log_prior": result._constant_log_prior(),
         "coverage": asdict(result.coverage),
+        "noise_table": record_noise_table(result.noise_table),
     }
     if result.search is None and result.units is not None:
         known = result.units.by_name if result.units.are_known else None

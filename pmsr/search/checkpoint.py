@@ -457,6 +457,11 @@ def fingerprint(bench: Bench) -> str:
         known = getattr(data, name)
         if known is not None:
             digest.update(name.encode() + known.tobytes())
-    chosen = [data.names, options, asdict(bench.settings), bench.seed]
+    if data.groups is not None:
+        digest.update(json.dumps(data.groups).encode())
+    settings = asdict(bench.settings)
+    if not settings["shared_sigma"]:
+        del settings["shared_sigma"]
+    chosen = [data.names, options, settings, bench.seed]
     digest.update(json.dumps(chosen, default=_name_of).encode())
     return digest.hexdigest()

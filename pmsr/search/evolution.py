@@ -200,7 +200,7 @@ def run_evolution(
     problem = as_problem(data, settings, search.max_parameters)
     units_of(search, problem.data)  # or an error
     names = problem.data.names
-    problem = replace(problem, data=leave_out_constant(problem.data))
+    problem = problem.select(leave_out_constant(problem.data).names)
     check_restrictions(search, names, problem.data.names)
     seeds = [guess_without_constant(seed, problem.data) for seed in seeds]
     check_guesses(seeds, search)

@@ -199,9 +199,11 @@ def screen(
     >>> found.theta[0].round(2), found.rank, found.log_q.round(2)
     (array([47.09]), array([1, 1]), array([-13.13, -19.08]))
     """
-    data = problem.white
     if keys is None:
         keys = batch.keys
+    if problem.parts:
+        return _screen_groups(batch, problem, random_seed, keys, plan)
+    data = problem.white
     plain, batch = batch, batch.whiten(problem)
     deviation = data.spread
     n = len(data.y)
@@ -225,6 +227,45 @@ def screen(
         found.curves,
         found.outcome,
         found.n_evaluations,
+    )
+
+
+def _screen_groups(
+    batch: Batch, problem: Problem, random_seed: int, keys: NDArray[np.uint64], plan: Plan
+) -> Screened:
+    """Fit a batch of laws to each of several groups.
+
+    Theta is that of the first group. Curves are those at all rows, by group, and then at the probes
+    of each group.
+    """
+    found = [screen(batch, part, random_seed, keys=keys, plan=plan) for part in problem.parts]
+    sizes = [len(part.data.y) for part in problem.parts]
+    rows = [one.curves[:, :n] for one, n in zip(found, sizes, strict=True)]
+    probes = [one.curves[:, n:] for one, n in zip(found, sizes, strict=True)]
+    outcomes = np.array([one.outcome for one in found])
+    outcome = outcomes[np.argmax(outcomes != FITTED, axis=0), np.arange(len(batch.nodes))]
+    rank = np.sum([one.rank for one in found], axis=0)
+    sse = np.sum([one.sse for one in found], axis=0)
+    if not problem.shared_sigma:
+        log_q = np.sum([one.log_q for one in found], axis=0)
+    else:
+        squares, excess = sse, np.full(len(sse), problem.log_weight)
+        if not problem.noise.is_exact:
+            values = [
+                part.unwhiten(curves) for part, curves in zip(problem.parts, rows, strict=True)
+            ]
+            squares, excess = problem.working(np.concatenate(values, axis=1))
+        with np.errstate(all="ignore"):
+            squares = np.where(outcome == FITTED, squares / problem.white.spread**2, np.inf)
+        log_q = linear_log_qs(rank, squares, problem, excess)
+    return Screened(
+        sse,
+        rank,
+        found[0].theta,
+        np.where(outcome == FITTED, log_q, -np.inf),
+        np.ascontiguousarray(np.concatenate([*rows, *probes], axis=1)),
+        outcome,
+        np.sum([one.n_evaluations for one in found], axis=0),
     )
 
 

@@ -501,9 +501,10 @@ _Options = argparse._ActionsContainer  # a parser, or a group of its options
 
 def _add_data(parser: Parser) -> None:
     data = parser.add_argument(
-        "data", type=Path, metavar="FILE", help=".csv, .tsv, .parquet or .xlsx, names in row 1"
+        "data", type=Path, metavar="FILE", help=".csv, .tsv, .txt, .dat, .parquet or .xlsx"
     )
     _complete(data, "FILE")
+    _add_reading(parser.add_argument_group("file"))
     columns = parser.add_argument_group("columns")
     columns.add_argument("--target", required=True, metavar="COLUMN", help="what to explain")
     columns.add_argument(
@@ -566,6 +567,21 @@ def _add_budget(group: _Options, time: str, generations: str) -> None:
 
 def _add_reading(group: _Options) -> None:
     """Add how a file is to be read."""
+    group.add_argument(
+        "--drop-missing", action="store_true", help="leave out rows in which a value is missing"
+    )
+    group.add_argument("--sheet", metavar="NAME", help="of an .xlsx file, or its number")
+    group.add_argument(
+        "--no-header",
+        action="store_true",
+        help="row 1 holds no names: columns are called x1, x2, ...",
+    )
+    group.add_argument(
+        "--decimal",
+        choices=(".", ","),
+        metavar="SIGN",
+        help="decimal sign, . or , where the file does not tell",
+    )
 
 
 def _add_level(parser: Parser) -> None:

@@ -48,8 +48,13 @@ from pmsr.search.finalists import FINAL_SHARE
 from pmsr.search.genome import Primitives, equation_genome
 from pmsr.search.pilot import AUTO
 from pmsr.settings import FINALIST, QUICK, Search
-from pmsr.shell.data_files import EXCEL, PARQUET, TEXT, choose_columns, read_table
-from pmsr.shell.measurements import Columns, Measurements, read_measurements
+from pmsr.shell.data_files import EXCEL, NOTES, PARQUET, TEXT, choose_columns, read_table
+from pmsr.shell.measurements import (
+    Columns,
+    Measurements,
+    read_measurements,
+    without_missing,
+)
 from pmsr.shell.run_folder import (
     CHECKPOINT,
     REPORT,
@@ -160,6 +165,7 @@ def _start(
         columns=measured.columns,
         command=arguments.command_line,
         created=time.strftime("%Y-%m-%d %H:%M"),
+        notes=measured.notes,
         parameters=chosen_parameters(regressor),
     )
     is_new = not path.exists()
@@ -214,7 +220,26 @@ def _read_measurements(arguments: argparse.Namespace) -> Measurements:
         error=arguments.error_column,
         weight=arguments.weight_column,
     )
-    return read_measurements(read_table(arguments.data), columns, str(arguments.data))
+    found = read_measurements(
+        _read_file(arguments),
+        columns,
+        str(arguments.data),
+        drop_missing=arguments.drop_missing,
+    )
+    for note in found.notes:
+        _say(note, arguments)
+    return found
+
+
+# Any: a table of pandas, whatever is in it.
+def _read_file(arguments: argparse.Namespace) -> Any:
+    """Read the table that the arguments of a command name."""
+    return read_table(
+        arguments.data,
+        sheet=arguments.sheet,
+        header=not arguments.no_header,
+        decimal=arguments.decimal,
+    )
 
 
 def _read_units(words: list[str] | None, measured: Measurements) -> dict[str, str] | None:
@@ -418,6 +443,7 @@ def compare(arguments: argparse.Namespace) -> int:
             columns=measured.columns,
             command=arguments.command_line,
             created=time.strftime("%Y-%m-%d %H:%M"),
+            notes=measured.notes,
         )
         start_run(path, run, measured)
         write_result(path, run, result, report=not arguments.no_report)
@@ -471,7 +497,13 @@ def predict(arguments: argparse.Namespace) -> int:
     """Predict with what a run has found."""
     result = read_result(arguments.run_folder)
     names = list(result.data.names)
-    table = choose_columns(read_table(arguments.data), names, str(arguments.data))
+    read = _read_file(arguments)
+    notes: tuple[str, ...] = ()
+    if arguments.drop_missing:
+        read, notes = without_missing(read, names)
+    for note in (*read.attrs.get(NOTES, ()), *notes):
+        _say(note, arguments)
+    table = choose_columns(read, names, str(arguments.data))
     with warnings.catch_warnings(record=True, category=ResultWarning) as caught:
         warnings.simplefilter("always", ResultWarning)
         found = result.predict_table(table, level=arguments.level, average=arguments.average)

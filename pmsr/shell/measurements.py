@@ -9,7 +9,7 @@ from functools import cached_property
 import pandas as pd
 
 from pmsr.data import Data, make_data
-from pmsr.shell.data_files import choose_columns, split_table
+from pmsr.shell.data_files import NOTES, choose_columns, in_rows, split_table
 from pmsr.shell.wording import in_words_of_a_shell
 
 
@@ -69,12 +69,15 @@ class Measurements:
         Variables and target.
     others
         The other columns, by name.
+    notes
+        What was done to the file, in sentences.
     """
 
     columns: Columns
     X: pd.DataFrame
     y: "pd.Series[float]"
     others: pd.DataFrame
+    notes: tuple[str, ...] = ()
 
     @property
     def y_err(self) -> "pd.Series[float] | None":
@@ -110,7 +113,9 @@ class Measurements:
             return make_data(self.X, self.y, y_err=self.y_err, sample_weight=self.sample_weight)
 
 
-def read_measurements(table: pd.DataFrame, columns: Columns, source: str) -> Measurements:
+def read_measurements(
+    table: pd.DataFrame, columns: Columns, source: str, *, drop_missing: bool = False
+) -> Measurements:
     """Take the measurements out of a table.
 
     Parameters
@@ -121,10 +126,39 @@ def read_measurements(table: pd.DataFrame, columns: Columns, source: str) -> Mea
         What its columns are.
     source
         What the table is called in errors.
+    drop_missing
+        Whether to leave out rows in which one of these columns has no value.
     """
+    notes = table.attrs.get(NOTES, ())
+    if drop_missing:
+        used = columns.features and [*columns.features, *columns.others, columns.target]
+        table, dropped = without_missing(table, used)
+        notes = (*notes, *dropped)
     others = choose_columns(table, columns.others, source)
     X, y = split_table(table, columns.target, columns.features, source, others=columns.others)
-    return Measurements(replace(columns, features=tuple(X.columns)), X, y, others)
+    return Measurements(replace(columns, features=tuple(X.columns)), X, y, others, notes)
+
+
+def without_missing(
+    table: pd.DataFrame, names: Sequence[str] | None = None
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the rows in which columns have a value, and what is to be said of the others.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"H": [1.0, None, 3.0], "D": [1.0, 2.0, 3.0]}, index=[2, 3, 4])
+    >>> rows, notes = without_missing(table, ["H", "D"])
+    >>> list(rows.index), notes
+    ([2, 4], ('1 of 3 rows was dropped, because a value is missing: row 3.',))
+    """
+    known = [names is None or name in names for name in map(str, table.columns)]
+    missing = table.loc[:, known].isna().any(axis=1).to_numpy()
+    if not missing.any():
+        return table, ()
+    n, verb = int(missing.sum()), "was" if missing.sum() == 1 else "were"
+    rows = in_rows(table.index[missing].to_list())
+    note = f"{n} of {len(table)} rows {verb} dropped, because a value is missing: {rows}."
+    return table.loc[~missing], (note,)
 
 
 @contextmanager

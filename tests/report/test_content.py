@@ -229,7 +229,7 @@ def test_the_page_has_a_table_of_parameters_by_group(grouped):
 def test_a_grouped_law_is_drawn_in_one_call(grouped):
     ax = grouped.best.plot()
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert sorted(labels) == ["a", "b"]
+    assert sorted(labels) == ["95 % prediction intervals", "a", "b"]
     colors = {line.get_color() for line in ax.get_lines() if line.get_linestyle() == "-"}
     assert len(colors) == 2
     left, _ = grouped.best.plot_residuals()

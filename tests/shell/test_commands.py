@@ -239,8 +239,8 @@ def test_a_mistake_is_an_error_of_one_line_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("H,D\n1,2\n2,\n", "column 'D' has no value in row 2"),
-        ("H,D\n1,2\nx,3\n", "column 'H' holds text, 'x' in row 2"),
+        ("H,D\n1,2\n2,\n", "target 'D' has no value in row 3"),
+        ("H,D\n1,2\nx,3\n", "column 'H' holds text, 'x' in row 3"),
         ("H,H,D\n1,1,2\n2,2,3\n", "2 columns are called 'H'"),
         ("H,D\n1,2\n2,2\n", "The target 'D' is constant"),
         ("H,D\n1,2\n", "At least two rows are needed"),
@@ -787,3 +787,23 @@ def test_the_default_operators_suit_the_data_and_the_time_is_announced(data, cap
     assert main(["fit", data, "--target", "D", "--force", "--operators", "trig"]) == 0
     assert seen["operators"] == ["+", "-", "*", "/", "sin", "cos", "tan"]
     assert capsys.readouterr().err.count("searching") == 1
+
+
+def test_rows_without_a_value_are_left_out_and_counted(tmp_path, capsys):
+    text = "# ramp\nH;D;note\n1.000;1500;a\n828;1340,0;b\n800;;c\n600;1172;d\n300,0;800;e\n"
+    (tmp_path / "t.csv").write_text(text)
+    command = ["compare", "t.csv", "c0*sqrt(H)", "--target", "D", "--features", "H"]
+    assert main(command) == 1
+    assert "target 'D' has no value in row 5" in capsys.readouterr().err
+    assert main([*command, "--drop-missing", "--out", "c"]) == 0
+    printed = capsys.readouterr()
+    assert "1 of 5 rows was dropped, because a value is missing: row 5." in printed.err
+    assert "1.000 is 1000.0" in printed.err and "4 observations of D" in printed.out
+    run = read_run(tmp_path / "c")
+    assert len(run.notes) == 2 and "was dropped" in (tmp_path / "c" / LOG).read_text()
+    assert "was dropped" in (tmp_path / "c" / "report.html").read_text()
+    (tmp_path / "new.csv").write_text("H\n900\nNA\n")
+    assert main(["predict", "c", "new.csv"]) == 1
+    assert main(["predict", "c", "new.csv", "--drop-missing", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert len(read_json(captured.out)["predictions"]) == 1
