@@ -478,5 +478,8 @@ def fingerprint(bench: Bench) -> str:
     own = [row for row in added_operators() if row.name in bench.search.operators]
     if own:
         chosen.append([[row.name, names.index(row.name), digest_rows([row])] for row in own])
+    if data.constants:
+        known = data.constants.items()
+        chosen.append([(name, one.prior and one.prior.words) for name, one in known])
     digest.update(json.dumps(chosen, default=_name_of).encode())
     return digest.hexdigest()
