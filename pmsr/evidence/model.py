@@ -1,6 +1,6 @@
 """SymPy to PyTensor to PyMC: priors and noise of Section 2.2, written once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from pmsr.equation.algebra import real_symbol
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import OPERATORS
 from pmsr.equation.program import EvaluateProgram, Program
+from pmsr.evidence.distributions import add_variable
 from pmsr.evidence.multistart import Region
 from pmsr.evidence.noise import GAUSSIAN, Columns, Noise
 from pmsr.evidence.problem import Problem, read_problem
@@ -64,6 +65,8 @@ def build_model(
     y_err: ArrayLike | None = None,
     X_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    constants: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     region: Region | SurfaceRegion | None = None,
 ) -> pm.Model:
@@ -86,6 +89,13 @@ def build_model(
         Known errors of the target, standard deviations in its units, and of the variables, of the
         shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    constants
+        Known constants by name, which equations may use as they use columns: a number, a value
+        with its standard error, or a PyMC distribution. One that is not exact is a parameter with
+        that prior.
+    priors
+        Proper priors of parameters by name, as in :func:`pmsr.compute_evidence`. With one for
+        every parameter, ``pm.sample_prior_predictive`` draws from them.
     settings
         The noise, the prior of sigma and its bounds.
     region
@@ -109,7 +119,15 @@ def build_model(
     ['c0', 'sigma']
     """
     equation, problem, _ = read_problem(
-        equation, X, y, settings, y_err=y_err, X_err=X_err, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        constants=constants,
+        priors=priors,
+        y_err=y_err,
+        X_err=X_err,
+        sample_weight=sample_weight,
     )
     return make_model(equation, problem, region)
 
@@ -131,7 +149,9 @@ def make_model(
         held = {} if region is None else region.held()
         names = [name for k, name in enumerate(equation.parameters) if k not in held]
         starts = dict(zip(names, region.starts(), strict=True)) if region else {}
-        theta = [Improper(name, initval=starts.get(name)) for name in names]
+        theta = [_add_parameter(name, problem, starts.get(name)) for name in names]
+        given = {equation.parameters[place] for place in problem.given.places}
+        flat_theta = [one for name, one in zip(names, theta, strict=True) if name not in given]
         tensors = {name: inputs[:, column] for column, name in enumerate(equation.variables)}
         tensors |= dict(zip(names, theta, strict=True))
         for place, number in held.items():
@@ -157,9 +177,9 @@ def make_model(
             log_density = pm.logp(kind.dist(**arguments), y_observed)
             pm.Potential("repeated", pt.sum(more * log_density))
         flat = problem.noise.link is None and is_linear(equation.program, held)
-        if problem.parameter_prior == "invariant" and not flat:
+        if problem.parameter_prior == "invariant" and flat_theta and (given or not flat):
             weights = _volume_weights(problem, region)
-            pm.Potential("volume", log_volume(_whiten(mu, problem, weights), theta))
+            pm.Potential("volume", log_volume(_whiten(mu, problem, weights), flat_theta))
         if isinstance(region, SurfaceRegion):
             pm.Potential("region", _log_region(equation, problem, region, mu, tensors))
         elif region is not None:
@@ -170,6 +190,15 @@ def make_model(
             nearest = pt.min(pt.stack(squares))
             pm.Potential("region", pt.switch(nearest <= region.radius**2, 0.0, -np.inf))
     return model
+
+
+def _add_parameter(name: str, problem: Problem, initval: float | None) -> Any:
+    """Add a parameter to the model in context, with its prior or flat."""
+    places = problem.given.places
+    prior = problem.priors.get(name) if places else None
+    if prior is None:
+        return Improper(name, initval=initval)
+    return add_variable(name, prior, initval)
 
 
 class ImproperRV(FlatRV):

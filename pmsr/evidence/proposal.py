@@ -105,6 +105,16 @@ class Target:
         return replace(self, radius_share=0.5 * self.radius_share)
 
     @property
+    def n_flat(self) -> int:
+        """Number of parameters without priors of their own."""
+        return self.fit.program.n_parameters
+
+    @property
+    def log_learnt(self) -> float:
+        """What parameters with priors add to log q if the equation is linear in them."""
+        return 0.0
+
+    @property
     def log_misfit(self) -> float:
         r"""Log of :math:`\mathrm{SSE} / 2\sigma^2` for the largest sigma, at the best minimum."""
         sse = self.fit.minima[0].sse

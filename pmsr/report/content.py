@@ -326,11 +326,14 @@ def _suggest(result: Result) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
     try:
         places = result.suggest(N_SUGGESTED)
         families = leading_families(result.families)
-        points = places[list(data.names)].to_numpy(dtype=np.float64)
-        index = np.arange(1.0, len(points) + 1)
-        if len(data.names) == 1:
-            index = np.linspace(data.X.min(), data.X.max(), N_GRID)
-            points = index[:, None]
+        index = np.arange(1.0, len(places) + 1)
+        measured = places[list(data.measured)].to_numpy(dtype=np.float64)
+        if len(data.measured) == 1:
+            column = data.X[:, data.names.index(data.measured[0])]
+            index = np.linspace(column.min(), column.max(), N_GRID)
+            measured = index[:, None]
+        points = np.repeat(data.X[:1], len(measured), axis=0)  # known constants are in all rows
+        points[:, [data.names.index(name) for name in data.measured]] = measured
         mean = forecast(families, points, data.names).mean
     except (ValueError, OutOfTime):  # not sampled, or no time to
         return None, None

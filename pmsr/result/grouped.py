@@ -216,7 +216,8 @@ class GroupedEquation(FittedEquation):
         return {**known, **named}
 
     def _predict(self, X: Any, level: float | None, groups: Any) -> Floats:
-        points = check_X(X, self.equation.variables, others=True)
+        names, constants = self.equation.variables, self.data.constants
+        points = check_X(X, names, others=True, constants=constants)
         labels = np.array(read_labels(groups, len(points), self.problem.labels), dtype=object)
         summary = np.empty((2 if level is None else 6, len(points)))
         for label in dict.fromkeys(labels.tolist()):

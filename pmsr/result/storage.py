@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.data import Data, make_data
+from pmsr.data import Constant, Data, make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.multistart import Fit, Minimum, invert, straighten
 from pmsr.evidence.posterior import CHAIN_STATS, STAGE_STATS, Draws
+from pmsr.evidence.priors import read_known
 from pmsr.files import (
     BROKEN,
     as_count,
@@ -461,8 +462,23 @@ def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     groups = record.get("groups")
     if groups is not None:
         groups = [as_text(label) for label in as_list(groups)]
-    names = as_list(record["names"])
-    return make_data(arrays["X"], target, names=names, groups=groups, **measured)
+    names, X = as_list(record["names"]), arrays["X"]
+    # An earlier version knew of no constants.
+    known = record.get("constants", {})
+    constants = {
+        name: Constant(
+            float(X[0, names.index(name)]), None if one is None else read_known(name, one)
+        )
+        for name, one in known.items()
+    }
+    kept = [name for name in names if name not in constants]
+    if kept + list(constants) != names:
+        raise ValueError(f"the constants {list(constants)!r} are not the last of {names!r}")
+    if "X_err" in measured:
+        measured["X_err"] = measured["X_err"][:, : len(kept)]
+    return make_data(
+        X[:, : len(kept)], target, names=kept, groups=groups, constants=constants, **measured
+    )
 
 
 def _check_shape(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:

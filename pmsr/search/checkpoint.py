@@ -463,5 +463,8 @@ def fingerprint(bench: Bench) -> str:
     if not settings["shared_sigma"]:
         del settings["shared_sigma"]
     chosen = [data.names, options, settings, bench.seed]
+    if data.constants:
+        known = data.constants.items()
+        chosen.append([(name, one.prior and one.prior.words) for name, one in known])
     digest.update(json.dumps(chosen, default=_name_of).encode())
     return digest.hexdigest()
