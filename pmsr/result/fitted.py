@@ -443,12 +443,18 @@ class FittedEquation:
 
         return plot_residuals(
             pd.Series(self.data.y, name=self.target),
-            self._curve(self.data.X),
-            residuals=None if self.problem.noise is GAUSSIAN else self.normal_residuals,
+            self.data.y - self.residuals,
+            residuals=None if self.has_plain_noise else self.normal_residuals,
             against=against,
             units=self._known_units(),
             ax=ax,
         )
+
+    @property
+    def has_plain_noise(self) -> bool:
+        """Whether all residuals have noise of one size: they are shown as they are."""
+        is_gaussian = self.problem.noise.name == GAUSSIAN.name
+        return is_gaussian and (not self.parts or self.problem.shared_sigma)
 
     def _known_units(self) -> Mapping[str, str]:
         return self.units.by_name if self.units is not None and self.units.are_known else {}

@@ -1,6 +1,7 @@
 """Equations with their evidence, ranked: the table, averages over them, save and load."""
 
 import platform
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -958,6 +959,13 @@ def decode_result(
     try:
         return _decode(header, arrays)
     except BROKEN as error:
+        unknown = re.match(r"Unknown function '(\w+)'", str(error))
+        if unknown is not None:
+            raise ValueError(
+                f"{path} was saved with the operator {unknown[1]!r}, which is not there. Add it "
+                f"first, with the form that it had: pmsr.add_operator({unknown[1]!r}, lambda x: "
+                "...)."
+            ) from None
         raise damaged(path, error) from None
 
 
