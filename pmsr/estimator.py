@@ -10,12 +10,15 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pmsr.data import Data, check_order, make_data
 from pmsr.equation.expression import Equation
+from pmsr.evidence.distributions import read_constants
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.prediction import check_level
+from pmsr.evidence.priors import record_known
 from pmsr.evidence.problem import Problem
 from pmsr.files import BROKEN, as_list, as_seed, as_text
 from pmsr.laws.coincidences import column_signs
@@ -63,7 +66,7 @@ _SEARCH = (
     "require",
     "exclude",
 )
-_SETTINGS = ("gamma", "noise", "extra_noise")
+_SETTINGS = ("gamma", "noise", "extra_noise", "shared_sigma", "positive")
 
 _OPERATORS = 'Use operators=("+", "*", "exp"), one list for all.'
 _COSTS = "Use law_prior=pmsr.laws.prior.LawPrior(...), which has the cost of every operator."
@@ -132,6 +135,16 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         under which the best of some laws has the largest evidence, see ``noise_table_``.
     extra_noise
         Whether noise of unknown size adds in quadrature to the errors that `fit` is given.
+    constants
+        Numbers that you know, by name, which laws may use as they use columns and which print as
+        names: ``{"g": 9.81, "k": (1.38e-23, 1e-25)}``. One with a standard error, or a PyMC
+        distribution, is a parameter with that prior wherever a law is weighed; the search takes
+        it for exact until then. ``predict`` knows them: X has no columns for them.
+    positive
+        Whether the parameters of a law keep the sign that they have at its best fit: what is known
+        of rates, masses and distances. The prior has nothing on the other side of zero.
+    shared_sigma
+        Whether the groups that `fit` is given have noise of one size, or each has its own.
     law_prior
         How probable laws are before any data are seen: ``"description"``, the shorter and the less
         dependent on units the more probable; ``"uniform"``, all alike, as in the paper; a
@@ -228,6 +241,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         gamma: float | str = "paper",
         noise: str = "gaussian",
         extra_noise: bool = False,
+        constants: Mapping[str, Any] | None = None,
+        positive: bool = False,
+        shared_sigma: bool = False,
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
         units: Mapping[str, str] | str | None = None,
@@ -256,6 +272,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.gamma = gamma
         self.noise = noise
         self.extra_noise = extra_noise
+        self.constants = constants
+        self.positive = positive
+        self.shared_sigma = shared_sigma
         self.law_prior = law_prior
         self.interval = interval
         self.units = units
@@ -284,7 +303,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     __new__.__signature__ = inspect.signature(__init__)  # type: ignore[attr-defined]
 
     def fit(
-        self, X: Any, y: Any, *, y_err: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        y_err: Any = None,
+        X_err: Any = None,
+        groups: Any = None,
+        sample_weight: Any = None,
     ) -> "BayesianSymbolicRegressor":
         """Search for equations.
 
@@ -298,6 +324,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         y_err
             Known errors of the target, of shape (N,): standard deviations in its units. Sigma is
             then no parameter, or with ``extra_noise=True`` adds to them in quadrature.
+        X_err
+            Known errors of the variables, independent of one another: an array of the shape of X,
+            or a table of those columns that have errors. They count by the slope of the law at
+            each row, see the page on errors in x; predictions take x to be exact.
+        groups
+            Label of the experiment to which each row belongs, of shape (N,): one law is sought,
+            with constants of its own for each.
         sample_weight
             How often each row was observed: 2 is the same as the row twice. Precisions belong in
             ``y_err``.
@@ -313,15 +346,21 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             For each of the reasons to doubt the result.
         """
         self._search()
-        return self._fit(self._validate(X, y, y_err=y_err, sample_weight=sample_weight))
+        measured = {
+            "y_err": y_err,
+            "X_err": X_err,
+            "groups": groups,
+            "sample_weight": sample_weight,
+        }
+        return self._fit(self._validate(X, y, **measured))
 
     def fit_data(self, data: Data) -> "BayesianSymbolicRegressor":
         """Search for equations that explain measurements which are checked already.
 
         What `fit` does with a table, once its columns are known to be what they must be.
         """
-        self.n_features_in_ = len(data.names)
-        self.feature_names_in_ = np.array(data.names, dtype=object)
+        self.n_features_in_ = len(data.measured)
+        self.feature_names_in_ = np.array(data.measured, dtype=object)
         return self._fit(data)
 
     def _fit(self, data: Data) -> "BayesianSymbolicRegressor":
@@ -375,6 +414,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             settings=settings,
             random_seed=random_seed,
         )
+        if is_open:  # a search that goes on has the table of the first
+            self.result_ = replace(self.result_, noise_table=self.noise_table_)
         with time_limit(found.limit):
             warn(self.warnings_)
         return self
@@ -453,10 +494,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             make_data(X, y)
         check_order(X, y)
         names = getattr(self, "feature_names_in_", None)
+        tables = (one for one in (y, X) if isinstance(one, pd.Series | pd.DataFrame))
+        index = getattr(next(tables, None), "index", None)
         return make_data(
             values,
-            pd.Series(target, name=_name_of(y)),
+            pd.Series(target, name=_name_of(y), index=index),
             names=None if names is None else [str(name) for name in names],
+            constants=read_constants(self.constants),
             **measured,
         )
 
@@ -536,6 +580,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         average: bool = False,
         *,
         index: int | str | None = None,
+        groups: Any = None,
     ) -> Any:
         """Predict new observations.
 
@@ -550,6 +595,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             using ``best_``.
         index
             Another equation to predict with: its row in ``equations_``, or its text.
+        groups
+            The group of each row, or one for all, if `fit` was given groups.
 
         Returns
         -------
@@ -558,7 +605,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             Both are NaN where the equation is not finite for half of the draws or more.
         """
         result = self._predictor(average, index)
-        return result.predict(self._points(X), return_std=return_std, average=average)
+        return result.predict(
+            self._points(X), return_std=return_std, average=average, groups=groups
+        )
 
     def predict_interval(
         self,
@@ -568,12 +617,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         average: bool = False,
         *,
         index: int | str | None = None,
+        groups: Any = None,
     ) -> Any:
         """Return where new observations, or the curve itself, lie.
 
         Parameters
         ----------
-        X, average, index
+        X, average, index, groups
             As in `predict`.
         level
             Probability of the intervals, which leave out the same probability on either side.
@@ -587,7 +637,24 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             Lower and upper ends, of shape (n, 2).
         """
         result = self._predictor(average, index)
-        return result.predict_interval(self._points(X), level=level, kind=kind, average=average)
+        return result.predict_interval(
+            self._points(X), level=level, kind=kind, average=average, groups=groups
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> float:
+        """Return the coefficient of determination of predictions.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+        y
+            What was measured, of shape (n,).
+        sample_weight
+            How often each row was observed.
+        """
+        found = self.predict(X, groups=groups)
+        return float(r2_score(y, found, sample_weight=sample_weight))
 
     def _predictor(self, average: bool, index: int | str | None) -> Result:
         """Return the result with the equation that is to predict as its best."""
@@ -753,7 +820,10 @@ def load(path: str | Path) -> BayesianSymbolicRegressor | Result:
         # What `fit` would refuse is refused now.
         search = estimator._search(result.data)
         units_of(search, result.data)
-        Problem.of(result.data, estimator._settings(), search.max_parameters)
+        settings = estimator._settings()
+        if settings.noise == AUTO_NOISE:
+            settings = replace(settings, noise=result.settings.noise)
+        Problem.of(result.data, settings, search.max_parameters)
         named = about["named"]
         for value, kinds in (
             (named, bool),
@@ -767,9 +837,11 @@ def load(path: str | Path) -> BayesianSymbolicRegressor | Result:
     except BROKEN as error:
         raise damaged(path, error) from None
     estimator.result_ = result
-    estimator.n_features_in_ = len(result.data.names)
+    if result.noise_table is not None:
+        estimator.noise_table_ = result.noise_table
+    estimator.n_features_in_ = len(result.data.measured)
     if named:
-        estimator.feature_names_in_ = np.array(result.data.names, dtype=object)
+        estimator.feature_names_in_ = np.array(result.data.measured, dtype=object)
     return estimator
 
 
@@ -786,6 +858,7 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
         "forbid": {name: list(one) for name, one in (parameters["forbid"] or {}).items()},
         "max_uses": {name: int(most) for name, most in (parameters["max_uses"] or {}).items()},
         "units": _record_units(parameters["units"]),
+        "constants": _record_constants(parameters["constants"]),
     }
     return {
         **{name: _plain(value) for name, value in parameters.items()},
@@ -821,6 +894,16 @@ def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def _record_units(units: Mapping[str, str] | str | None) -> dict[str, str] | str | None:
     return dict(units) if isinstance(units, Mapping) else units
+
+
+def _record_constants(constants: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return constants as JSON knows them; of a PyMC distribution, only words."""
+    if constants is None:
+        return None
+    return {
+        name: one.value if one.prior is None else record_known(one.prior)
+        for name, one in read_constants(constants).items()
+    }
 
 
 def check_guesses(guesses: Sequence[Equation], data: Data, units: Units) -> None:

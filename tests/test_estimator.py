@@ -688,9 +688,9 @@ def test_a_count_is_the_same_as_the_row_so_often_in_any_order():
     assert score != pytest.approx(weighted.score(X, y), abs=1e-6)
 
 
-# Two planted outliers are more than Student's noise would make of 24 rows.
-@pytest.mark.filterwarnings("ignore:The residuals do not look normal")
-def test_the_noise_may_be_chosen_by_the_data():
+# Two planted outliers are more than Student's noise would make of 24 rows, and two generations few.
+@quiet
+def test_the_noise_may_be_chosen_by_the_data(tmp_path):
     rng = np.random.default_rng(1)
     x = np.linspace(0.5, 4.0, 24)
     y = 2.0 * x + 1.0 + 0.1 * rng.standard_normal(24)
@@ -704,8 +704,72 @@ def test_the_noise_may_be_chosen_by_the_data():
         random_state=1,
     ).fit(x[:, None], y)
     assert fitted.noise_table_["noise"].iloc[0] == "student" == fitted.result_.problem.noise.name
+    fitted.save(tmp_path / "saved")
+    again = load(tmp_path / "saved")
+    for table in (fitted.result_.noise_table, again.noise_table_, again.result_.noise_table):
+        pd.testing.assert_frame_equal(table, fitted.noise_table_)
+    assert again.result_.problem.noise.name == "student"
     np.testing.assert_allclose(fitted.predict([[1.0], [3.0]]), [3.0, 7.0], atol=0.2)
     with pytest.raises(ValueError, match=r'noise="auto" is for a search'):
         pmsr.compute_evidence("c0*x0", x, y, settings=pmsr.Settings(noise="auto"))
-    with pytest.raises(ValueError, match="goes neither with checkpoint nor with warm_start"):
-        BayesianSymbolicRegressor(noise="auto", warm_start=True).fit(x[:, None], y)
+    with pytest.raises(ValueError, match="does not go with checkpoint"):
+        BayesianSymbolicRegressor(noise="auto", checkpoint=tmp_path / "c").fit(x[:, None], y)
+
+
+def several_experiments():
+    """Three decays of six points."""
+    rng = np.random.default_rng(5)
+    t = np.tile(np.linspace(0.2, 3.0, 6), 3)
+    labels = np.repeat(["a", "b", "c"], 6)
+    size = {"a": (2.0, 0.5), "b": (3.0, 1.0), "c": (1.0, 0.8)}
+    curve = [size[k][0] * np.exp(-size[k][1] * place) for k, place in zip(labels, t, strict=True)]
+    return t[:, None], np.array(curve) + 0.02 * rng.standard_normal(18), labels
+
+
+@quiet
+@pytest.mark.parametrize("shared_sigma", [False, True])
+def test_one_law_is_found_for_several_experiments(shared_sigma, tmp_path):
+    X, y, labels = several_experiments()
+    options = {
+        "operators": ("+", "*", "exp"),
+        "shared_sigma": shared_sigma,
+        "search": replace(FEW, n_enumerated=1000),
+    }
+    one = make(**options).fit(X, y, groups=labels)
+    law = pmsr.Equation("c0*exp(c1*x0)", ["x0"])
+    assert law.key in [fitted.equation.key for fitted in one.result_.equations[:2]]
+    assert list(one.best_.parts) == ["a", "b", "c"]
+    found = one.predict(X, groups=labels)
+    assert one.score(X, y, groups=labels) > 0.95
+    with pytest.raises(ValueError, match="groups are missing"):
+        one.predict(X)
+    with pytest.raises(ValueError, match="no group 'd'"):
+        one.predict(X, groups="d")
+    one.save(tmp_path / "saved")
+    again = load(tmp_path / "saved")
+    assert again.shared_sigma == shared_sigma
+    assert np.array_equal(again.predict(X, groups=labels), found)
+    # Of any number of workers, and in any order of the rows, the same.
+    two = make(**options, n_jobs=2).fit(X, y, groups=labels)
+    pd.testing.assert_frame_equal(one.equations_, two.equations_)
+    assert np.array_equal(two.predict(X, groups=labels), found)
+
+
+@quiet
+def test_a_search_over_several_experiments_goes_on_from_its_checkpoint(tmp_path):
+    X, y, labels = several_experiments()
+    file = tmp_path / "state.npz"
+    options = {"operators": ("+", "*", "exp"), "checkpoint": file}
+    whole = make(operators=("+", "*", "exp"), generations=4).fit(X, y, groups=labels)
+    make(**options).fit(X, y, groups=labels)
+    on = make(**options, generations=4).fit(X, y, groups=labels)
+    pd.testing.assert_frame_equal(on.equations_, whole.equations_)
+    with pytest.raises(ValueError, match=r"state\.npz"):
+        make(**options, generations=4).fit(X, y, groups=np.roll(labels, 1))
+
+
+def test_a_group_of_one_row_is_refused():
+    X, y, labels = several_experiments()
+    labels = np.append(labels[:-1], "alone")
+    with pytest.raises(ValueError, match="two rows or more, got one of 'alone'"):
+        make().fit(X, y, groups=labels)

@@ -72,7 +72,8 @@ def summarise_parameters(posterior: Any, *, level: float = 0.95) -> pd.DataFrame
     theta_map = dict(zip(names, json.loads(group.attrs["theta_map"]), strict=False))
     rows = {}
     # Where errors are known, sigma is not a parameter.
-    for name in (*names, *(["sigma"] if "sigma" in group else [])):
+    sigmas = [str(name) for name in group.data_vars if str(name).partition("[")[0] == "sigma"]
+    for name in (*names, *sigmas):
         draws = np.asarray(group[name], dtype=np.float64)
         low, high = np.quantile(draws, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
         ess, r_hat = (np.nan, np.nan) if name in held else _convergence(draws)

@@ -1,6 +1,6 @@
 """The evidence q(gamma) of one equation, Eq. (5); the one place where a failure becomes a value."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from scipy.integrate import simpson
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.atlas import SurfaceTarget
+from pmsr.evidence.compromise import fit_between
 from pmsr.evidence.multistart import Fit, FitError, add_images, fit, fit_once
 from pmsr.evidence.problem import Problem, read_problem
 from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_sum_exp
@@ -146,8 +147,11 @@ def compute_evidence(
     y: ArrayLike,
     *,
     y_err: ArrayLike | None = None,
+    X_err: ArrayLike | None = None,
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
+    constants: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
 ) -> Evidence:
@@ -159,12 +163,21 @@ def compute_evidence(
         An equation, or its text with the columns of X as variables.
     X, y
         The data.
-    y_err, sample_weight
-        Known errors of the target, standard deviations in its units; and how often each row was
+    y_err, X_err, sample_weight
+        Known errors of the target, standard deviations in its units, and of the variables, of the
+        shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     groups
         The experiment to which each row belongs: the same law with constants of its own for each.
         Log q adds up, unless ``settings`` say that all have noise of one size (``shared_sigma``).
+    constants
+        Known constants by name, which equations may use as they use columns: a number, a value
+        with its standard error, or a PyMC distribution. One that is not exact is a parameter with
+        that prior.
+    priors
+        Proper priors of parameters by name: a PyMC distribution of one number without a name, such
+        as ``{"c1": pm.HalfNormal.dist(2)}``, or a value and its standard error. They enter
+        Z(gamma) and Z(1) alike; the others are flat on the surface of predictions, given these.
     settings
         Fraction, priors and sizes; ``pmsr.settings.FINALIST`` is four times as precise.
     random_seed
@@ -185,7 +198,16 @@ def compute_evidence(
     (array([47.09]), 13.8)
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, y_err=y_err, groups=groups, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        constants=constants,
+        priors=priors,
+        y_err=y_err,
+        X_err=X_err,
+        groups=groups,
+        sample_weight=sample_weight,
     )
     return weigh(equation.program, problem, settings, seed_for(equation.key, random_seed)).evidence
 
@@ -196,7 +218,10 @@ def fit_equation(
     y: ArrayLike,
     *,
     y_err: ArrayLike | None = None,
+    X_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    constants: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
 ) -> Target:
@@ -204,7 +229,7 @@ def fit_equation(
 
     Parameters
     ----------
-    equation, X, y, y_err, sample_weight, settings, random_seed
+    equation, X, y, y_err, X_err, sample_weight, constants, priors, settings, random_seed
         As in `compute_evidence`.
 
     Returns
@@ -220,7 +245,15 @@ def fit_equation(
     array([47.09])
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        constants=constants,
+        priors=priors,
+        y_err=y_err,
+        X_err=X_err,
+        sample_weight=sample_weight,
     )
     if not equation.parameters:
         raise ValueError(f"{equation.text!r} has no parameters to fit.")
@@ -280,8 +313,11 @@ def weigh(
     With `keep`, for equations that are shown, fit and particles stay with the evidence.
     Of the settings, only the sizes of samples and the row of `trust` matter: what is integrated is
     the problem's. Where `linear_log_q` is below the floor, or hopeless, a search is content with
-    it; its standard error is then 1.
+    it; its standard error is then 1. Uncertain constants are weighed as parameters, after the
+    others.
     """
+    if problem.priors:
+        program, problem = problem.release(program)
     p = program.n_parameters
     gamma, bounds, nothing = problem.gamma, problem.sigma_bounds, np.full(p, np.nan)
     failed = Evidence(-np.inf, 0.0, np.nan, np.nan, gamma, bounds, p, 0, nothing, np.inf, 0.0)
@@ -330,11 +366,12 @@ def fit_rmse(
             return replace(failed, rmse=rmse, theta=np.empty(0))
         try:
             rng = np.random.Generator(np.random.PCG64(seed))
-            if trust_of(settings).fits_once:
+            if trust_of(settings).fits_once and not len(problem.given):
                 best = fit_once(program, problem, settings.n_multistarts, rng=rng)
                 theta, sse = best.theta, best.sse
             else:
-                found = fit(program, problem, settings.n_multistarts, rng=rng)
+                find = _fit_given if len(problem.given) else fit
+                found = find(program, problem, settings.n_multistarts, rng=rng)
                 theta, sse = found.theta, found.minima[0].sse
         except FitError as error:
             return replace(failed, failure=str(error))
@@ -347,7 +384,7 @@ def make_target(
     program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Target:
     """Fit an equation, to one group, and set up the density to integrate."""
-    find = fit if is_flat(program, problem) else _fit_surface
+    find = _find_fit(program, problem)
     found = find(program, problem, n_multistarts, rng=rng)
     for _ in range(N_TUNED if problem.noise.needs_tuning else 0):
         before, problem = problem, problem.tuned(found.program, found.minima[0].theta)
@@ -356,6 +393,8 @@ def make_target(
             if np.max(np.abs(change)) < SAME_WEIGHTS:
                 break
         found = find(program, problem, n_multistarts, rng=rng)
+    if problem.noise.uses_slopes and problem.tuning is None:
+        raise FitError("its slope is not finite where a variable has an error")
     # It may be linear in what the data determine.
     target = _target_of(found, problem)
     target.check_range()
@@ -364,9 +403,29 @@ def make_target(
 
 def is_flat(program: Program, problem: Problem) -> bool:
     """Tell whether theta is flat: where f is linear, the surface's volume is the same all over."""
+    if len(problem.given):
+        return False
     if problem.parameter_prior == "flat":
         return True
     return problem.noise.link is None and len(program.affine) == program.n_parameters
+
+
+def _find_fit(program: Program, problem: Problem) -> Callable[..., Fit]:
+    """Return what finds the minima of an equation."""
+    if len(problem.given):
+        return _fit_given
+    return fit if is_flat(program, problem) else _fit_surface
+
+
+def _fit_given(
+    program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
+) -> Fit:
+    """Find where an equation fits while the priors of its parameters allow it."""
+
+    def find(part: Program, plain: Problem, n_multistarts: int, *, rng: np.random.Generator) -> Fit:
+        return _find_fit(part, plain)(part, plain, n_multistarts, rng=rng)
+
+    return fit_between(program, problem, n_multistarts, find, rng=rng)
 
 
 def _target_of(found: Fit, problem: Problem) -> Target:
@@ -660,9 +719,9 @@ def _with_fits(evidence: Evidence, targets: Sequence[Target], problem: Problem) 
         rank=sum(one.rank for one in found),
         theta=np.array([one.theta for one in found]),
         rmse=_joint_rmse([one.rmse for one in found], np.array([p.n for p in problem.parts])),
-        log_q_linear=linear_shared_log_q(targets),
-        prior_sensitivity=linear_shared_log_q([one.halved for one in targets])
-        - linear_shared_log_q(targets),
+        log_q_linear=linear_shared_log_q(targets, problem),
+        prior_sensitivity=linear_shared_log_q([one.halved for one in targets], problem)
+        - linear_shared_log_q(targets, problem),
     )
 
 
@@ -758,7 +817,8 @@ def linear_log_q(target: Target) -> float:
     return float(
         masses[0]
         - masses[1]
-        + 0.5 * len(chart.theta) * np.log(gamma)
+        + 0.5 * target.n_flat * np.log(gamma)
+        + target.log_learnt
         - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
         + (1.0 - gamma) * target.excess
     )
@@ -790,7 +850,8 @@ def _pool(by_region: Sequence[Sequence[FractionalKernel]]) -> tuple[float, float
 
 def _weigh_constant(program: Program, problem: Problem, failed: Evidence) -> Evidence:
     """Integrate over sigma alone: an equation without parameters."""
-    problem = problem.tuned(program, np.empty(0)) if problem.data.y_err is not None else problem
+    if "y_err" in problem.columns or problem.noise.uses_slopes:
+        problem = problem.tuned(program, np.empty(0))
     values = evaluate(problem.whiten(program), np.empty((1, 0)), problem.white.X)[0]
     square = float(np.sum((problem.white.y - values) ** 2))
     n, gamma, half = problem.n, problem.gamma, problem.halved

@@ -1,6 +1,6 @@
 """SymPy to PyTensor to PyMC: priors and noise of Section 2.2, written once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,8 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from numpy.typing import ArrayLike, NDArray
+from pymc.distributions.continuous import FlatRV
+from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.compile.mode import Mode
 from pytensor.graph.replace import clone_replace, vectorize_graph
 from sympytensor.pytensor import PytensorPrinter
@@ -17,6 +19,7 @@ from pmsr.equation.algebra import real_symbol
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import OPERATORS
 from pmsr.equation.program import EvaluateProgram, Program
+from pmsr.evidence.distributions import add_variable
 from pmsr.evidence.multistart import Region
 from pmsr.evidence.noise import GAUSSIAN, Columns, Noise
 from pmsr.evidence.problem import Problem, read_problem
@@ -35,6 +38,22 @@ from pmsr.threads import ONE_AT_A_TIME
 
 Floats = NDArray[np.float64]
 
+TINY = 1e-300
+_RESERVED = {
+    "sigma",
+    "y",
+    "X",
+    "y_observed",
+    "mu",
+    "y_err",
+    "X_err",
+    "repeats",
+    "repeated",
+    "volume",
+    "region",
+    "observation",
+    "column",
+}
 CHUNK = 2**18  # values of mu at a time: 2 MB, whatever the number of points or particles
 
 
@@ -44,7 +63,10 @@ def build_model(
     y: ArrayLike,
     *,
     y_err: ArrayLike | None = None,
+    X_err: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    constants: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     region: Region | SurfaceRegion | None = None,
 ) -> pm.Model:
@@ -63,9 +85,17 @@ def build_model(
         What to model. Its parameters become scalar variables of the same names.
     X, y
         The data; X as a table with the equation's variables as columns.
-    y_err, sample_weight
-        Known errors of the target, standard deviations in its units; and how often each row was
+    y_err, X_err, sample_weight
+        Known errors of the target, standard deviations in its units, and of the variables, of the
+        shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    constants
+        Known constants by name, which equations may use as they use columns: a number, a value
+        with its standard error, or a PyMC distribution. One that is not exact is a parameter with
+        that prior.
+    priors
+        Proper priors of parameters by name, as in :func:`pmsr.compute_evidence`. With one for
+        every parameter, ``pm.sample_prior_predictive`` draws from them.
     settings
         The noise, the prior of sigma and its bounds.
     region
@@ -76,7 +106,10 @@ def build_model(
     Returns
     -------
     pymc.Model
-        Free variables: the parameters, then ``sigma``. Data: ``X`` and ``y_observed``.
+        Free variables: the parameters, then ``sigma``. Data: ``X`` and ``y_observed``, and
+        ``y_err`` and ``X_err`` where errors are known, with the dimensions ``observation`` and
+        ``column``. ``pm.set_data({"X": new})`` alone, with other errors if there are any, is
+        enough to predict new rows by ``pm.sample_posterior_predictive``.
 
     Examples
     --------
@@ -86,7 +119,15 @@ def build_model(
     ['c0', 'sigma']
     """
     equation, problem, _ = read_problem(
-        equation, X, y, settings, y_err=y_err, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        constants=constants,
+        priors=priors,
+        y_err=y_err,
+        X_err=X_err,
+        sample_weight=sample_weight,
     )
     return make_model(equation, problem, region)
 
@@ -96,19 +137,21 @@ def make_model(
 ) -> pm.Model:
     """Make the model that `build_model` describes."""
     data = problem.data
-    reserved = {"sigma", "y", "X", "y_observed", "mu"}
-    clash = next((name for name in equation.parameters if name in reserved), None)
+    clash = next((name for name in equation.parameters if name in _RESERVED), None)
     if clash is not None:
         raise ValueError(
             f"A parameter must not be called {clash!r}: the model has a variable of that name. "
             f"Rename it in {equation.text!r}."
         )
     with ONE_AT_A_TIME, pm.Model() as model:
-        inputs = pm.Data("X", data.X)
+        model.add_coord("column", data.names)
+        inputs = pm.Data("X", data.X, dims=("observation", "column"))
         held = {} if region is None else region.held()
         names = [name for k, name in enumerate(equation.parameters) if k not in held]
         starts = dict(zip(names, region.starts(), strict=True)) if region else {}
-        theta = [pm.Flat(name, initval=starts.get(name)) for name in names]
+        theta = [_add_parameter(name, problem, starts.get(name)) for name in names]
+        given = {equation.parameters[place] for place in problem.given.places}
+        flat_theta = [one for name, one in zip(names, theta, strict=True) if name not in given]
         tensors = {name: inputs[:, column] for column, name in enumerate(equation.variables)}
         tensors |= dict(zip(names, theta, strict=True))
         for place, number in held.items():
@@ -116,21 +159,32 @@ def make_model(
             tensors[name] = pm.Deterministic(name, pt.constant(number, dtype="float64"))
         value = _SymbolPrinter(tensors).doprint(equation.expression)
         value = pt.as_tensor(value, dtype="float64")
-        mu = pm.Deterministic("mu", pt.broadcast_to(value, inputs.shape[:1]))
+        mu = pm.Deterministic("mu", pt.broadcast_to(value, inputs.shape[:1]), dims="observation")
+        # Without names of rows: new X may have another number of them.
         y_observed = pm.Data("y_observed", data.y)
         columns = {name: pm.Data(name, values) for name, values in problem.columns.items()}
+        if problem.noise.uses_slopes:
+            X_err = np.zeros_like(data.X) if data.X_err is None else data.X_err
+            X_err = pm.Data("X_err", X_err, dims=("observation", "column"))
+            columns = {"y_err": _effective_error(mu, inputs, X_err, columns.get("y_err", 0.0))}
         sigma = None
         if problem.scale.is_free:
             sigma = _add_sigma(problem.sigma_bounds, problem.sigma_power)
-        problem.noise.observe(mu, sigma, y_observed, columns)
+        problem.noise.observe(mu, sigma, y_observed, columns, shape=mu.shape, dims="observation")
         if data.counts is not None:
             kind, arguments = problem.noise.distribution(mu, sigma, columns)
             more = pm.Data("repeats", data.counts - 1.0)
             log_density = pm.logp(kind.dist(**arguments), y_observed)
             pm.Potential("repeated", pt.sum(more * log_density))
+        if problem.positive and flat_theta:
+            known = {} if region is None else starts
+            signs = [-1.0 if known.get(one.name, 1.0) < 0.0 else 1.0 for one in flat_theta]
+            least = pt.min(pt.stack([s * one for s, one in zip(signs, flat_theta, strict=True)]))
+            pm.Potential("signs", pt.switch(least > 0.0, 0.0, -np.inf))
         flat = problem.noise.link is None and is_linear(equation.program, held)
-        if problem.parameter_prior == "invariant" and not flat:
-            pm.Potential("volume", log_volume(_whiten(mu, problem, problem.weights), theta))
+        if problem.parameter_prior == "invariant" and flat_theta and (given or not flat):
+            weights = _volume_weights(problem, region)
+            pm.Potential("volume", log_volume(_whiten(mu, problem, weights), flat_theta))
         if isinstance(region, SurfaceRegion):
             pm.Potential("region", _log_region(equation, problem, region, mu, tensors))
         elif region is not None:
@@ -141,6 +195,57 @@ def make_model(
             nearest = pt.min(pt.stack(squares))
             pm.Potential("region", pt.switch(nearest <= region.radius**2, 0.0, -np.inf))
     return model
+
+
+def _add_parameter(name: str, problem: Problem, initval: float | None) -> Any:
+    """Add a parameter to the model in context, with its prior or flat."""
+    places = problem.given.places
+    prior = problem.priors.get(name) if places else None
+    if prior is None:
+        return Improper(name, initval=initval)
+    return add_variable(name, prior, initval)
+
+
+class ImproperRV(FlatRV):
+    """What cannot be drawn: NaN, where PyMC's own would fail even to say that it is a number."""
+
+    @classmethod
+    def rng_fn(cls, rng: np.random.Generator, size: Any) -> Any:  # noqa: D102
+        return np.full(() if size is None else size, np.nan)
+
+
+# Any: PyTensor's variables.
+class Improper(pm.Flat):
+    """PyMC's flat prior, of which ``pm.model_to_graphviz`` can find the shape.
+
+    Draws from it, as by ``pm.sample_prior_predictive``, are NaN: there are none.
+    """
+
+    rv_op = ImproperRV()
+
+    def support_point(rv: Any, size: Any) -> Any:  # noqa: D102
+        return pt.zeros(() if rv_size_is_none(size) else size)
+
+    def logp(value: Any) -> Any:  # noqa: D102
+        return pt.zeros_like(value)
+
+
+def _effective_error(mu: Any, X: Any, X_err: Any, y_err: Any) -> Any:
+    """Return the error of each row, with those of the variables by the slopes of the law."""
+    slopes = pytensor.grad(pt.sum(mu), X, disconnected_inputs="ignore")
+    square = pt.sum(pt.switch(X_err > 0.0, slopes * X_err, 0.0) ** 2, axis=1) + y_err**2
+    return pt.sqrt(pt.maximum(square, TINY))  # at zero, the root has no derivative
+
+
+def _volume_weights(problem: Problem, region: Region | SurfaceRegion | None) -> Floats | None:
+    """Return the weights of rows in the surface's volume: known errors count as at the best fit."""
+    if not problem.noise.needs_tuning:
+        return problem.weights
+    if not (problem.noise.uses_slopes or "y_err" in problem.columns):
+        return problem.untuned.weights
+    if problem.tuning is None and isinstance(region, SurfaceRegion):
+        return region.weights
+    return problem.weights
 
 
 def _whiten(mu: Any, problem: Problem, weights: Floats | None) -> Any:
@@ -175,7 +280,7 @@ def _log_region(
     numbers |= dict(zip(map(real_symbol, equation.variables), problem.data.X[0], strict=True))
     for name, argument, is_phase in arguments(equation.expression, free):
         phase = float(argument.subs(numbers)) if is_phase else None
-        log = log + log_no_alias(name, printer.doprint(argument), phase)
+        log = log + log_no_alias(name, printer.doprint(argument), phase, problem.n)
     return log
 
 

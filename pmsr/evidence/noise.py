@@ -58,6 +58,9 @@ class Noise:
     needs_tuning = False
     """Whether the weights of residuals follow from a fit, of which there are then several."""
 
+    uses_slopes = False
+    """Whether errors of the variables count, by the slopes of the law at each row."""
+
     link: str | None = None
     """Operator that is applied to predictions, ``"log"`` or ``"sqrt"``."""
 
@@ -105,17 +108,21 @@ class Noise:
         """Return the prior of sigma."""
         return FreeScale(bounds, power) if self.has_sigma else KnownScale()
 
-    def tune(self, residuals: Floats, data: Data, counts: Floats) -> tuple[Floats | None, float]:
+    def tune(
+        self, residuals: Floats, columns: Columns, counts: Floats, least: float
+    ) -> tuple[Floats | None, float]:
         """Return weights that suit the residuals of a fit, and the most likely sigma.
 
         Parameters
         ----------
         residuals
             Measurements less predictions, of shape (N,).
-        data
-            The measurements.
+        columns
+            What is known of each row.
         counts
-            How often each was made.
+            How often each was observed.
+        least
+            Lower bound of sigma.
         """
         return None, float(np.sqrt(np.sum(counts * residuals**2) / np.sum(counts)))
 
@@ -171,10 +178,12 @@ class Noise:
         """
         return pm.Normal, {"mu": mu, "sigma": sigma}
 
-    def observe(self, mu: Any, sigma: Any, y: Any, columns: Mapping[str, Any]) -> Any:
+    def observe(
+        self, mu: Any, sigma: Any, y: Any, columns: Mapping[str, Any], **options: Any
+    ) -> Any:
         """Add the observations ``y`` to the PyMC model in context."""
         kind, arguments = self.distribution(mu, sigma, columns)
-        return kind("y", **arguments, observed=y)
+        return kind("y", **arguments, observed=y, **options)
 
 
 class KnownErrors(Noise):
@@ -229,9 +238,13 @@ class ExtraNoise(KnownErrors):
     def log_jacobian(self, data: Data) -> Floats:
         return np.zeros(len(data.y))
 
-    def tune(self, residuals: Floats, data: Data, counts: Floats) -> tuple[Floats | None, float]:
-        sigma = float(_extra_sigma(residuals[None, :], _errors(data), counts)[0, 0])
-        return 1.0 / np.sqrt(_errors(data) ** 2 + sigma**2), sigma
+    def tune(
+        self, residuals: Floats, columns: Columns, counts: Floats, least: float
+    ) -> tuple[Floats | None, float]:
+        errors = columns["y_err"]
+        sigma = float(_extra_sigma(residuals[None, :], errors, counts)[0, 0])
+        sigma = max(sigma, least) if self.uses_slopes else sigma  # errors may all be zero
+        return 1.0 / np.sqrt(errors**2 + sigma**2), sigma
 
     def log_density(self, y: Floats, mu: Floats, sigma: Floats, columns: Columns) -> Floats:
         return Noise.log_density(self, y, mu, np.hypot(sigma, columns["y_err"]), columns)
@@ -250,6 +263,60 @@ class ExtraNoise(KnownErrors):
 
     def distribution(self, mu: Any, sigma: Any, columns: Mapping[str, Any]) -> tuple[Any, Any]:
         return pm.Normal, {"mu": mu, "sigma": (sigma**2 + columns["y_err"] ** 2) ** 0.5}
+
+
+class KnownInputErrors(KnownErrors):
+    r"""Known errors of the variables, by effective variance, and of the target.
+
+    An error of a variable shifts the law by its slope, so that the variance of a row is
+    :math:`s_i^2 + \sum_j (\partial f/\partial x_{ij})^2 e_{ij}^2`. It depends on the parameters:
+    ``columns["y_err"]`` is then its root for each law and each theta, from
+    `Problem.columns_at`, and the weights of residuals are those at a fit.
+
+    References
+    ----------
+    Orear (1982), doi:10.1119/1.12972.
+    """
+
+    name = "known_inputs"
+    code = 6
+    uses_slopes = True
+    needs_tuning = True
+    is_exact = False
+    words = "normal noise of the given errors, those of the variables by the slope of the law"
+
+    def columns(self, data: Data) -> Columns:
+        return {} if data.y_err is None else {"y_err": data.y_err}
+
+    def weights(self, data: Data) -> Floats | None:
+        return None
+
+    def log_jacobian(self, data: Data) -> Floats:
+        return np.zeros(len(data.y))
+
+    def tune(
+        self, residuals: Floats, columns: Columns, counts: Floats, least: float
+    ) -> tuple[Floats | None, float]:
+        with np.errstate(divide="ignore"):
+            return 1.0 / columns["y_err"], 1.0
+
+
+class InputErrors(ExtraNoise):
+    """The same, and a noise of one size that adds in quadrature."""
+
+    name = "inputs"
+    code = 7
+    uses_slopes = True
+    words = (
+        "normal noise of a size that is inferred and, in quadrature, of the given errors, those of "
+        "the variables by the slope of the law"
+    )
+
+    def columns(self, data: Data) -> Columns:
+        return {} if data.y_err is None else {"y_err": data.y_err}
+
+    def new_sigma(self, sigma: Floats, columns: Columns) -> Floats:
+        return super().new_sigma(sigma, columns) if columns else sigma
 
 
 class Student(Noise):
@@ -272,7 +339,9 @@ class Student(Noise):
         - 0.5 * math.log(STUDENT_NU * math.pi)
     )
 
-    def tune(self, residuals: Floats, data: Data, counts: Floats) -> tuple[Floats | None, float]:
+    def tune(
+        self, residuals: Floats, columns: Columns, counts: Floats, least: float
+    ) -> tuple[Floats | None, float]:
         sigma = float(_student_sigma(residuals[None, :], counts)[0, 0])
         ratio = residuals / sigma if sigma > 0.0 else np.zeros_like(residuals)
         return np.sqrt((STUDENT_NU + 1) / (STUDENT_NU + ratio**2)), sigma
@@ -493,13 +562,14 @@ class LogNormalInCells(InCells, LogNormal):
 
 
 GAUSSIAN, KNOWN, EXTRA = Noise(), KnownErrors(), ExtraNoise()
+KNOWN_INPUTS, INPUTS = KnownInputErrors(), InputErrors()
 
 NOISES: dict[str, Noise] = {
     row.name: row for row in (GAUSSIAN, Student(), Proportional(), LogNormal(), Poisson())
 }
 """The noise models by name: what ``Settings(noise=...)`` may be."""
 
-_WITH_ERRORS: dict[str, Noise] = {row.name: row for row in (KNOWN, EXTRA)}
+_WITH_ERRORS: dict[str, Noise] = {row.name: row for row in (KNOWN, EXTRA, KNOWN_INPUTS, INPUTS)}
 
 
 _IN_CELLS: dict[str, Noise] = {
@@ -538,14 +608,22 @@ def find_noise(name: str, data: Data | None = None, *, extra_noise: bool = False
         raise ValueError(f"Unknown noise {name!r}. Available: {', '.join(NOISES)}.")
     if data is None:
         return (NOISES | _WITH_ERRORS)[name]
+    is_normal = name in (GAUSSIAN.name, *_WITH_ERRORS)
+    if data.X_err is not None and not is_normal:
+        raise ValueError(
+            f'X_err goes with noise="gaussian", got noise={name!r}: an error of a variable is '
+            "normal, and so is what it does to the target. Leave one of them out."
+        )
     if data.y_err is None:
         if extra_noise:
             raise ValueError(
                 "extra_noise=True adds to errors that are known, got no y_err. Give y_err, or "
                 "leave extra_noise out: the size of the noise is inferred in any case."
             )
-        row = (NOISES | _WITH_ERRORS)[name]
-    elif name in (GAUSSIAN.name, *_WITH_ERRORS):
+        row = (NOISES | _WITH_ERRORS)[name] if data.X_err is None else INPUTS
+    elif is_normal and data.X_err is not None:
+        row = INPUTS if extra_noise else KNOWN_INPUTS
+    elif is_normal:
         row = EXTRA if extra_noise else KNOWN
     else:
         raise ValueError(

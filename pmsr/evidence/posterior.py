@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Integral
@@ -55,8 +55,11 @@ def sample_posterior(
     y: Any,
     *,
     y_err: Any = None,
+    X_err: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
+    constants: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
     draws: int = DRAWS,
@@ -72,12 +75,19 @@ def sample_posterior(
         An equation, or its text with the columns of X as variables.
     X, y
         The data.
-    y_err, sample_weight
-        Known errors of the target, standard deviations in its units; and how often each row was
+    y_err, X_err, sample_weight
+        Known errors of the target, standard deviations in its units, and of the variables, of the
+        shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     groups
         The experiment to which each row belongs. Parameters, and sigma unless it is shared, then
         have a dimension ``group``, and there are no pointwise groups.
+    constants
+        Known constants by name, which equations may use as they use columns: a number, a value
+        with its standard error, or a PyMC distribution. One that is not exact is a parameter with
+        that prior.
+    priors
+        Proper priors of parameters by name, as in :func:`pmsr.compute_evidence`.
     settings
         Fraction, prior of sigma, and number of multistarts, as for the evidence.
     random_seed
@@ -134,7 +144,16 @@ def sample_posterior(
     47.1
     """
     equation, problem, settings = read_problem(
-        equation, X, y, settings, y_err=y_err, groups=groups, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        constants=constants,
+        priors=priors,
+        y_err=y_err,
+        X_err=X_err,
+        groups=groups,
+        sample_weight=sample_weight,
     )
     if problem.parts:
         seed = seed_for(equation.key, random_seed)
@@ -234,6 +253,36 @@ def join_groups(
     )
     known = known.assign({"group_of_row": (("observation",), np.array(labels))})
     return _to_arviz({"posterior": posterior, "observed_data": observed, "constant_data": known})
+
+
+def flatten_groups(
+    equation: Equation, problem: Problem, draws: Sequence["Draws"]
+) -> "InferenceData | xr.DataTree":
+    """Arrange the same with a variable for each parameter of each group, such as ``c0[run 1]``."""
+    tables = [
+        _to_datasets(equation, part, one) for part, one in zip(problem.parts, draws, strict=True)
+    ]
+    found: dict[str, xr.DataArray] = {}
+    for label, table in zip(problem.labels, tables, strict=True):
+        for name, values in table["posterior"].data_vars.items():
+            is_shared = problem.shared_sigma and name == "sigma"
+            found[str(name) if is_shared else f"{name}[{label}]"] = values
+    first = tables[0]["posterior"]
+    names = [f"{name}[{label}]" for label in problem.labels for name in equation.parameters]
+    held = {
+        f"{name}[{label}]": value
+        for label, one in zip(problem.labels, draws, strict=True)
+        for name, value in one.held.items()
+    }
+    attrs = first.attrs | {
+        "parameters": json.dumps(names),
+        "theta_map": json.dumps([value for one in draws for value in one.theta_map.tolist()]),
+        "held": json.dumps(held),
+    }
+    # Sigma last, as ever.
+    found = dict(sorted(found.items(), key=lambda pair: pair[0].startswith("sigma")))
+    posterior = xr.Dataset(found, attrs=attrs)
+    return _to_arviz({"posterior": posterior, "sample_stats": tables[0]["sample_stats"]})
 
 
 @dataclass(frozen=True, eq=False)
@@ -525,6 +574,7 @@ def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[st
         "target": data.target,
         "theta_map": json.dumps(sample.theta_map.tolist()),
         "held": json.dumps(sample.held),
+        "constants": json.dumps({name: one.value for name, one in data.constants.items()}),
         "gamma": sample.gamma,
         "noise": problem.noise.name,
         "sigma_bounds": list(problem.sigma_bounds),
@@ -551,6 +601,7 @@ def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[st
         "observed_data": xr.Dataset({"y": (("observation",), data.y)}, coords=observation),
         "constant_data": xr.Dataset(
             {"X": (("observation", "column"), data.X)}
+            | ({} if data.X_err is None else {"X_err": (("observation", "column"), data.X_err)})
             | {name: (("observation",), values) for name, values in problem.columns.items()},
             coords={**observation, "column": list(data.names)},
         ),
@@ -561,7 +612,8 @@ def _pointwise_groups(
     equation: Equation, problem: Problem, sample: Draws, rng: np.random.Generator
 ) -> dict[str, xr.Dataset]:
     """Draw new observations, and take the log density of the old ones, for every draw."""
-    data, noise, columns = problem.data, problem.noise, problem.columns
+    data, noise = problem.data, problem.noise
+    columns = problem.columns_at(equation.program, sample.flat_theta)
     mu, sigma = evaluate(equation.program, sample.flat_theta, data.X), sample.flat_sigma[:, None]
     predictive = noise.draw(mu, sigma, columns, rng)
     log_likelihood = noise.log_density(data.y, mu, sigma, columns)

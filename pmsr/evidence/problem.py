@@ -1,18 +1,20 @@
 """What is the same for all equations that are compared: data, noise, fraction and priors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pmsr.data import Data, make_data, make_data_for
+from pmsr.data import Data, make_data, make_data_for, suggest
 from pmsr.equation.expression import Equation
-from pmsr.equation.operators import VARIABLE, operator_code
-from pmsr.equation.program import Program, evaluate
+from pmsr.equation.operators import PARAMETER, VARIABLE, operator_code
+from pmsr.equation.program import Program, evaluate, evaluate_slopes
+from pmsr.evidence.distributions import read_constants, read_priors
 from pmsr.evidence.noise import LOG_2_PI, Columns, Noise, find_noise
+from pmsr.evidence.priors import Given, Prior
 from pmsr.evidence.scale import ExtraScale, FreeScale, Rest, Scale, SharedScale
 from pmsr.settings import Settings, check_settings
 
@@ -33,11 +35,14 @@ class Tuning(NamedTuple):
         Measurements less predictions, of shape (N,).
     sigma
         Most likely size of the noise.
+    errors
+        What adds to it in quadrature, of shape (N,); None if nothing does.
     """
 
     weights: Floats
     residuals: Floats
     sigma: float
+    errors: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +74,12 @@ class Problem:
     rest
         Of a part, what the other groups say of a size that is shared, approximately: draws of one
         part then are where those of all belong.
+    priors
+        Proper priors of parameters, by name.
+    given
+        Which parameters of one equation have them: see `suit`.
+    positive
+        Whether the other parameters keep the sign that they have at the best fit.
 
     Examples
     --------
@@ -87,6 +98,9 @@ class Problem:
     parts: tuple["Problem", ...] = ()
     shared_sigma: bool = False
     rest: Rest | None = None
+    priors: Mapping[str, Prior] = field(default_factory=dict)
+    given: Given = field(default_factory=Given)
+    positive: bool = False
 
     @classmethod
     def of(cls, data: Data, settings: Settings, n_parameters: int | None = None) -> "Problem":
@@ -120,6 +134,8 @@ class Problem:
             settings.parameter_prior,
             bounds,
             settings.sigma_power if noise.has_sigma else 0,
+            priors=_priors_of(data),
+            positive=settings.positive,
         )
 
     @classmethod
@@ -133,6 +149,11 @@ class Problem:
             raise ValueError(
                 f"shared_sigma=True needs noise whose size is a parameter, got {noise.words}: "
                 "there is no sigma to share. Leave shared_sigma out."
+            )
+        if settings.shared_sigma and noise.uses_slopes:
+            raise ValueError(
+                "X_err goes with a sigma of its own for each group, got shared_sigma=True: what "
+                "other groups say of sigma would depend on slopes. Leave one of them out."
             )
         parts = [replace(data.take(places), groups=None) for places in _sorted_rows(rows)]
         power = settings.sigma_power if noise.has_sigma else 0
@@ -160,7 +181,8 @@ class Problem:
         prior = settings.parameter_prior
         if settings.shared_sigma:
             problems = [cls(part, noise, gamma, prior, bounds, power) for part in parts]
-        return cls(
+            problems = [replace(one, positive=settings.positive) for one in problems]
+        whole = cls(
             data,
             noise,
             gamma,
@@ -170,7 +192,9 @@ class Problem:
             labels=tuple(rows),
             parts=tuple(problems),
             shared_sigma=settings.shared_sigma,
+            positive=settings.positive,
         )
+        return whole.with_priors(_priors_of(data))  # or an error, if there are any
 
     @property
     def n(self) -> float:
@@ -187,13 +211,26 @@ class Problem:
         if not self.noise.needs_tuning:
             return self
         values = evaluate(program, theta[None, :], self.data.X)[0]
-        return self._tuned_to(self.data.y - values)
+        columns = self.columns_at(program, theta[None, :])
+        return self._tuned_to(self.data.y - values, {k: v.reshape(-1) for k, v in columns.items()})
 
-    def _tuned_to(self, residuals: Floats) -> "Problem":
-        weights, sigma = self.noise.tune(residuals, self.data, self.counts)
-        if weights is None or not np.all(np.isfinite(weights)):
+    def _tuned_to(self, residuals: Floats, columns: Columns) -> "Problem":
+        weights, sigma = self.noise.tune(residuals, columns, self.counts, self.sigma_bounds[0])
+        if weights is None or not np.all(np.isfinite(weights) & (weights > 0.0)):
             return self
-        return replace(self, tuning=Tuning(weights, residuals, sigma))
+        return replace(self, tuning=Tuning(weights, residuals, sigma, columns.get("y_err")))
+
+    def with_tunings(self, tunings: Sequence[Tuning]) -> "Problem":
+        """Return the problem with weights of residuals for each group."""
+        weights, residuals = (
+            np.concatenate([getattr(one, name) for one in tunings])
+            for name in ("weights", "residuals")
+        )
+        sigma = float(np.mean([one.sigma for one in tunings]))
+        known = [one.errors for one in tunings if one.errors is not None]
+        errors = np.concatenate(known) if len(known) == len(tunings) else None
+        parts = [replace(part, tuning=one) for part, one in zip(self.parts, tunings, strict=True)]
+        return replace(self, parts=tuple(parts), tuning=Tuning(weights, residuals, sigma, errors))
 
     @property
     def untuned(self) -> "Problem":
@@ -217,6 +254,57 @@ class Problem:
         # In their parameters they are integrated: each leaves a factor of sigma.
         return replace(self, rest=rest, sigma_power=self.sigma_power - rest.rank)
 
+    def with_priors(self, priors: Mapping[str, Prior]) -> "Problem":
+        """Return the problem with priors of parameters, by name, added to those it has."""
+        if not priors:
+            return self
+        if self.parts:
+            raise ValueError(
+                f"{next(iter(priors))!r} has a prior and there are several groups, in which "
+                "parameters are each group's own: what they share cannot be weighed yet. Weigh one "
+                "group at a time, or give the constant as exact."
+            )
+        return replace(self, priors={**self.priors, **priors})
+
+    def release(self, program: Program) -> tuple[Program, "Problem"]:
+        """Return a program in which uncertain constants are parameters, as `suit` makes them.
+
+        They come after the others.
+        """
+        columns = {k: name for k, name in enumerate(self.data.names) if name in self.priors}
+        if not columns or len(self.given):
+            return program, self
+        nodes = program.nodes.tolist()
+        used = {a for code, a, _ in nodes if code == VARIABLE}
+        names = [name for name in self.priors if name in self.data.names]
+        freed = [name for name in names if self.data.names.index(name) in used]
+        place = {name: program.n_parameters + k for k, name in enumerate(freed)}
+        left = [k for k in range(len(self.data.names)) if k not in columns]
+        rows = [
+            (code, a, b)
+            if code != VARIABLE
+            else (PARAMETER, place[columns[a]], 0)
+            if a in columns
+            else (code, left.index(a), b)
+            for code, a, b in nodes
+        ]
+        program = Program.of(rows, program.literals.tolist(), program.n_parameters + len(freed))
+        problem = self.select([self.data.names[k] for k in left])
+        given = Given(tuple(place.values()), tuple(self.priors[name] for name in freed))
+        return program, replace(problem, given=given)
+
+    def suit(self, equation: Equation) -> tuple[Equation, "Problem"]:
+        """Return an equation and the problem as they belong together.
+
+        The data have the equation's variables, in its order; parameters with priors are found by
+        their names, and keep these in the equation's key.
+        """
+        if not self.priors:
+            return equation, self.select(equation.variables)
+        equation = equation.with_known(tuple(self.priors))
+        problem = self.select(equation.variables)
+        return equation, replace(problem, given=Given.of(equation.parameters, self.priors))
+
     @property
     def halved(self) -> "Problem":
         """The same with half the largest sigma, or itself where no sigma would be left."""
@@ -228,10 +316,15 @@ class Problem:
     @cached_property
     def scale(self) -> Scale:
         """The prior of sigma."""
-        if self.tuning is not None and self.data.y_err is not None:
-            bounds, errors, tuning = self.sigma_bounds, self.data.y_err, self.tuning
+        tuning = self.tuning
+        if self.noise.has_sigma and tuning is not None and tuning.errors is not None:
             return ExtraScale(
-                bounds, self.sigma_power, errors, tuning.residuals, self.counts, tuning.sigma
+                self.sigma_bounds,
+                self.sigma_power,
+                tuning.errors,
+                tuning.residuals,
+                self.counts,
+                tuning.sigma,
             )
         if self.rest is not None:
             return SharedScale(self.sigma_bounds, self.sigma_power, self.rest)
@@ -241,6 +334,27 @@ class Problem:
     def columns(self) -> Columns:
         """What the noise model knows of each row."""
         return self.noise.columns(self.data)
+
+    def columns_at(self, program: Program, theta: Floats) -> Columns:
+        """Return the same for a law and a batch of its parameters, of shape (n, p).
+
+        Errors of the variables, which count by the slopes of the law, add to those of the target
+        in quadrature; the column is then of shape (n, N).
+        """
+        X_err = self.data.X_err
+        if not self.noise.uses_slopes:
+            return self.columns
+        n_rows, known = len(self.data.y), self.columns.get("y_err", 0.0)
+        square = np.broadcast_to(np.square(known), (len(theta), n_rows)).copy()
+        if X_err is not None:
+            size = max(1, CHUNK // (n_rows * (1 + 2 * theta.shape[1] + 2 * X_err.shape[1])))
+            for k in range(0, len(theta), size):
+                slopes = evaluate_slopes(program, theta[k : k + size], self.data.X)[2][0]
+                for place in np.flatnonzero(X_err.any(axis=0)):
+                    errors = X_err[:, place]
+                    shifts = np.where(errors > 0.0, slopes[:, place] * errors, 0.0)
+                    square[k : k + size] += shifts**2
+        return {"y_err": np.sqrt(square)}
 
     @cached_property
     def weights(self) -> Floats | None:
@@ -265,7 +379,7 @@ class Problem:
 
         Together with `whiten`, so that whatever fits or draws for noise of one size does for all.
         """
-        if self.is_plain:
+        if self.is_plain and not self.parts:
             return self.data
         w, data = self.weights, self.data
         ones = np.ones(len(data.y))
@@ -277,6 +391,8 @@ class Problem:
         deviation = float(np.sqrt(np.mean((w * (y - middle)) ** 2)))
         if not deviation > 0.0:  # a constant group
             deviation = float(np.sqrt(np.mean((w * y) ** 2))) or 1.0
+        if self.parts:  # what can be told apart in any of them is to be told apart
+            deviation = min(part.white.spread for part in self.parts)
         names = (*data.names, *("",) * (X.shape[1] - len(data.names)))
         return White(
             X,
@@ -357,14 +473,22 @@ class Problem:
                 some = slice(k, k + size)
                 mu = evaluate(program, theta[some], data.X)
                 sigma = np.exp(log_sigma[some])[:, None]
-                density = self.noise.log_density(data.y, mu, sigma, self.columns)
+                columns = self.columns_at(program, theta[some])
+                density = self.noise.log_density(data.y, mu, sigma, columns)
                 found[some] = np.sum(self.counts * density, axis=1)
             if self.rest is not None:
                 found += self.rest.log_likelihood(log_sigma)
         return np.where(np.isfinite(found), found, -np.inf)
 
-    def working(self, values: Floats) -> tuple[Floats, Floats]:
+    def working(self, values: Floats, columns: Columns | None = None) -> tuple[Floats, Floats]:
         """Return what the closed form needs of predictions, of shape (n, N).
+
+        Parameters
+        ----------
+        values
+            The predictions.
+        columns
+            From `columns_at`, where they depend on the law.
 
         Returns
         -------
@@ -374,20 +498,23 @@ class Problem:
             Largest log likelihood, less that of normal noise which leaves these squares.
         """
         data, noise, n = self.data, self.noise, self.n
+        columns = self.columns if columns is None else columns
         with np.errstate(all="ignore"):
-            sigma = noise.most_likely_sigma(data.y, values, self.counts, self.columns)
-            if noise.needs_tuning:
+            sigma = noise.most_likely_sigma(data.y, values, self.counts, columns)
+            if noise.needs_tuning and noise.has_sigma:
                 squares = n * sigma[:, 0] ** 2
-                if data.y_err is not None:
-                    total = np.mean(1.0 / (sigma**2 + data.y_err**2), axis=1)
+                if "y_err" in columns:
+                    total = np.mean(1.0 / (sigma**2 + columns["y_err"] ** 2), axis=1)
                     squares = n / total
+            elif noise.needs_tuning:
+                squares = np.sum(self.counts * ((data.y - values) / columns["y_err"]) ** 2, axis=1)
             else:
                 residuals = noise.transform(data.y) - noise.apply_link(values, data)
                 w = 1.0 if self.untuned.weights is None else self.untuned.weights
                 squares = np.sum((w * residuals) ** 2, axis=1)
             low, high = self.sigma_bounds
             sigma = np.clip(sigma, low, high)
-            density = noise.log_density(data.y, values, sigma, self.columns)
+            density = noise.log_density(data.y, values, sigma, columns)
             exact = np.sum(self.counts * density, axis=1)
             if noise.has_sigma and not noise.is_exact:
                 # Beyond, both logarithms would be huge, and their difference rounding.
@@ -423,18 +550,21 @@ class Problem:
         """
         if self.parts:
             return self._constant_log_q_of_groups
-        problem = self
+        problem, columns = self, dict(self.columns)
+        if self.noise.uses_slopes:  # a constant has none
+            columns = {"y_err": np.zeros(len(self.data.y)), **columns}
         value = np.sum(self.counts * self.data.y) / self.n
         if not self.noise.is_exact:
             value = np.median(self.data.y) if self.noise.code == 1 else value
-            problem = self._tuned_to(self.data.y - value)
+            problem = self._tuned_to(self.data.y - value, columns)
         n, gamma, white = self.n, self.gamma, problem.white
         square = self._square if problem.is_plain else len(white.y) * white.spread**2
         integrals = [problem.scale.log_integral(1, n, square, phi) for phi in (1.0, gamma)]
         constant = 0.5 * np.log(gamma) - 0.5 * (1.0 - gamma) * n * LOG_2_PI
         excess = problem.log_weight
         if not self.noise.is_exact and not isinstance(problem.scale, ExtraScale):
-            excess = float(self.working(np.full((1, len(self.data.y)), value))[1][0])
+            values = np.full((1, len(self.data.y)), value)
+            excess = float(self.working(values, columns)[1][0])
         return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * excess)
 
     @property
@@ -498,6 +628,12 @@ def _shared_bounds(
     return max(low, rounding), high
 
 
+def _priors_of(data: Data) -> dict[str, Prior]:
+    """Return the priors of uncertain constants."""
+    known = data.constants.items()
+    return {name: one.prior for name, one in known if one.prior is not None}
+
+
 def total_count(data: Data) -> float:
     """Return the number of observations: rows, or the sum of their counts."""
     return len(data.y) if data.counts is None else float(np.sum(data.counts))
@@ -537,11 +673,19 @@ def as_problem(data: Data | Problem, settings: Settings, n_parameters: int | Non
 
 # X and y are Any as in `data`: what users hand over is recognised by what it can do.
 def read_problem(
-    equation: Equation | str, X: Any, y: Any, settings: Settings | None = None, **measured: Any
+    equation: Equation | str,
+    X: Any,
+    y: Any,
+    settings: Settings | None = None,
+    *,
+    priors: Mapping[str, Any] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    **measured: Any,
 ) -> tuple[Equation, Problem, Settings]:
     """Check what a user hands over: an equation or its text, the data, and options or None.
 
-    Errors and weights are those of :func:`pmsr.data.make_data`.
+    Errors and weights are those of :func:`pmsr.data.make_data`, priors those of
+    :func:`pmsr.evidence.distributions.read_priors`.
 
     Examples
     --------
@@ -549,9 +693,48 @@ def read_problem(
     Equation('c0*x0', variables=['x0'])
     """
     settings = check_settings(settings, Settings())
+    known = read_constants(constants)
+    measured["constants"] = known
     if isinstance(equation, Equation):
+        exact = [name for name, one in known.items() if one.prior is None]
+        equation = equation.with_variables(exact)
         data = make_data_for(equation.variables, X, y, **measured)
     else:
         data = make_data(X, y, **measured)
         equation = Equation(equation, data.names)
-    return equation, Problem.of(data, settings, len(equation.parameters)), settings
+    problem = Problem.of(data, settings, len(equation.parameters))
+    own = read_priors(priors)
+    check_priors(own, [equation])
+    check_twice(own, known)
+    return *problem.with_priors(own).suit(equation), settings
+
+
+def check_twice(priors: Mapping[str, Prior], constants: Mapping[str, Any]) -> None:
+    """Refuse a parameter that has a prior and is a known constant too.
+
+    Examples
+    --------
+    >>> check_twice({}, {"g": 9.81})
+    """
+    both = [name for name in priors if name in constants]
+    if both:
+        raise ValueError(
+            f"{both[0]!r} is a constant and has a prior. Leave one out: a constant with an error "
+            "or a distribution is a parameter with a prior."
+        )
+
+
+def check_priors(priors: Mapping[str, Prior], equations: Sequence[Equation]) -> None:
+    """Refuse priors of parameters that no equation has.
+
+    Examples
+    --------
+    >>> check_priors({}, [Equation("c0*x", ["x"])])
+    """
+    known = list(dict.fromkeys(name for one in equations for name in one.parameters))
+    for name in priors:
+        if name not in known:
+            raise ValueError(
+                f"There is no parameter {name!r} to have a prior.{suggest(name, known)} "
+                "Priors are given by the names of parameters as the equation is written."
+            )

@@ -105,6 +105,16 @@ class Target:
         return replace(self, radius_share=0.5 * self.radius_share)
 
     @property
+    def n_flat(self) -> int:
+        """Number of parameters without priors of their own."""
+        return self.fit.program.n_parameters
+
+    @property
+    def log_learnt(self) -> float:
+        """What parameters with priors add to log q if the equation is linear in them."""
+        return 0.0
+
+    @property
     def log_misfit(self) -> float:
         r"""Log of :math:`\mathrm{SSE} / 2\sigma^2` for the largest sigma, at the best minimum."""
         sse = self.fit.minima[0].sse
@@ -128,8 +138,9 @@ class Target:
         if problem.noise.is_exact:
             return problem.log_weight
         best = self.fit.minima[0]
-        values = evaluate(self.fit.program, best.theta[None, :], self.data.X)
-        squares, excess = problem.working(values)
+        theta = best.theta[None, :]
+        values = evaluate(self.fit.program, theta, self.data.X)
+        squares, excess = problem.working(values, problem.columns_at(self.fit.program, theta))
         # The squares of tuned weights are those of the most likely sigma.
         return float(excess[0]) if np.isfinite(squares[0]) else -np.inf
 
@@ -163,6 +174,14 @@ class Target:
         nearest = np.min(self.region.squares(theta), axis=0)
         return np.asarray(nearest <= (fraction * self.region.radius) ** 2)
 
+    def keeps_signs(self, theta: Floats) -> NDArray[np.bool_]:
+        """Tell which theta have the signs of the best fit, if parameters are to keep them."""
+        if not self.problem.positive:
+            return np.ones(len(theta), dtype=np.bool_)
+        own = [k for k, place in enumerate(self.fit.free) if place not in self.problem.given.places]
+        signs = np.where(self.fit.minima[0].theta < 0.0, -1.0, 1.0)
+        return np.asarray(np.all((theta * signs)[:, own] > 0.0, axis=1))
+
     def inside_half(self, theta: Floats) -> NDArray[np.bool_]:
         """Tell which theta would stay if the bounds were halved."""
         return self.inside(theta, 0.5)
@@ -171,6 +190,7 @@ class Target:
         r"""Log prior density in (theta, log sigma): :math:`\sigma^{1-k}` on the region, or -inf."""
         low, high = np.log(self.sigma_bounds)
         allowed = self.inside(theta) & (log_sigma >= low) & (log_sigma <= high)
+        allowed &= self.keeps_signs(theta)
         return np.where(allowed, (1 - self.sigma_power) * log_sigma, -np.inf)
 
     def densities(
@@ -181,8 +201,10 @@ class Target:
         allowed = np.isfinite(log_prior)
         log_likelihood = np.full(len(theta), -np.inf)
         if evaluate is not None and allowed.any():
-            # PyMC's density is that of every row, once; and only normal noise needs it.
-            if self.data.counts is not None or not self.problem.noise.is_exact:
+            noise = self.problem.noise
+            # PyMC's density is that of every row, once, and knows no slopes; only normal noise
+            # needs it.
+            if self.data.counts is not None or noise.uses_slopes or not noise.is_exact:
                 log_likelihood[allowed] = self.problem.exact_log_likelihood(
                     self.fit.program, theta[allowed], log_sigma[allowed]
                 )

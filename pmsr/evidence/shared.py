@@ -211,15 +211,25 @@ def rests_of(targets: Sequence[Target]) -> list[Rest | None]:
     ]
 
 
-def linear_shared_log_q(targets: Sequence[Target]) -> float:
+def linear_shared_log_q(targets: Sequence[Target], whole: Problem) -> float:
     """Log q that laws which are linear, of the same ranks and best fits, would have.
 
     Parameters
     ----------
     targets
         Of the groups, without rests.
+    whole
+        The problem of all rows.
     """
-    problem = targets[0].problem
+    problem, squares, excess = targets[0].problem, None, 0.0
+    if not (problem.noise.is_exact or isinstance(problem.scale, ExtraScale)):
+        # As in screening: normal noise of weighed residuals, and what it lacks at the best fit.
+        values = [
+            evaluate(one.fit.program, one.fit.minima[0].theta[None, :], one.data.X)[0]
+            for one in targets
+        ]
+        found = whole.working(np.concatenate(values)[None, :])
+        squares, excess = float(found[0][0]), float(found[1][0])
     rank = sum(one.fit.program.n_parameters for one in targets)
     low, high = np.log(problem.sigma_bounds)
     log_z = []
@@ -228,10 +238,14 @@ def linear_shared_log_q(targets: Sequence[Target]) -> float:
         u = np.linspace(max(low, low_here), min(high, high_here), 2 * N_FINE - 1)
         value = (1 - problem.sigma_power) * u
         for one in targets:
-            value = value + phi * one.log_likelihood_at_best(u)
             value = value + one.fit.program.n_parameters * one.problem.scale.log_size(u)
+            if squares is None:
+                value = value + phi * one.log_likelihood_at_best(u)
+        if squares is not None:
+            rest = Rest(whole.n, squares, 0)
+            value = value + phi * (rest.log_likelihood(u) - 0.5 * whole.n * LOG_2_PI)
         log_z.append(_log_integral(value, u) + 0.5 * rank * (LOG_2_PI - np.log(phi)))
-    return float(log_z[0] - log_z[1])
+    return float(log_z[0] - log_z[1] + (1.0 - problem.gamma) * excess)
 
 
 def integrate(

@@ -462,11 +462,13 @@ def _check_rounding(target: Target, trust: Trust) -> None:
 
 
 def _template(target: Target) -> Template:
-    problem, n = target.problem, target.fit.program.n_parameters
-    if problem.noise.has_sigma and not problem.noise.is_exact:
-        # Its density is not PyMC's: the kernel needs the names and shapes of the parameters only.
-        return make_template(n)
-    return make_template(n, problem.noise, problem.columns)
+    problem, p = target.problem, target.fit.program.n_parameters
+    noise = problem.noise
+    if noise.uses_slopes or (noise.has_sigma and not noise.is_exact):
+        # Its density is the target's own: of the model, only the parameters' names and shapes are
+        # needed.
+        return make_template(p)
+    return make_template(p, noise, problem.columns)
 
 
 _prototypes: dict[int, FractionalKernel] = {}

@@ -124,7 +124,7 @@ def log_no_pole(vector: Any) -> Any:
     return _log_of(pt.min(vector) * pt.max(vector) > 0.0)
 
 
-def log_no_alias(name: str, vector: Any, phase: float | None) -> Any:
+def log_no_alias(name: str, vector: Any, phase: float | None, n: float) -> Any:
     """Return 0 where the argument of a periodic function, at the rows, is no alias of another.
 
     Parameters
@@ -135,8 +135,10 @@ def log_no_alias(name: str, vector: Any, phase: float | None) -> Any:
         Its argument.
     phase
         The value at the first row from which one period counts, as in `surface`; or None.
+    n
+        Number of observations.
     """
-    log = _log_of(pt.max(vector) - pt.min(vector) <= np.pi * (vector.shape[0] - 1))
+    log = _log_of(pt.max(vector) - pt.min(vector) <= np.pi * (n - 1.0))
     if name == "tan":
         turns = pt.floor(vector / np.pi + 0.5)
         log = log + _log_of(pt.eq(pt.min(turns), pt.max(turns)))

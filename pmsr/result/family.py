@@ -117,9 +117,10 @@ def _noise(one: FittedEquation, where: Floats, rows: NDArray[np.int64]) -> tuple
     new = problem.noise.new_sigma(np.array([sigma]), problem.columns)
     mu = evaluate(one.equation.program, one.evidence.theta[None, :], where)
     noise = np.broadcast_to(problem.noise.spread(mu, new), mu.shape)[0].copy()
-    if problem.data.y_err is not None:
+    known = problem.columns_at(one.equation.program, one.evidence.theta[None, :]).get("y_err")
+    if known is not None:
         extra = sigma if problem.noise.has_sigma else 0.0
-        noise[: len(rows)] = np.hypot(problem.data.y_err[rows], extra)
+        noise[: len(rows)] = np.hypot(known.reshape(-1)[rows], extra)
     return sigma, noise
 
 
@@ -130,7 +131,8 @@ def noise_level(fitted: FittedEquation) -> float:
         return 1.0
     if problem.noise.needs_tuning:
         mu = (problem.data.y - fitted.residuals)[None, :]
-        best = problem.noise.most_likely_sigma(problem.data.y, mu, problem.counts, problem.columns)
+        columns = problem.columns_at(fitted.equation.program, fitted.theta[None, :])
+        best = problem.noise.most_likely_sigma(problem.data.y, mu, problem.counts, columns)
         return float(np.clip(best[0, 0], *problem.sigma_bounds))
     weights = problem.local_weights(problem.data.y - fitted.residuals)
     residuals = fitted.residuals * (1.0 if weights is None else weights)

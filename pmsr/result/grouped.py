@@ -16,7 +16,8 @@ from pmsr.data import check_X, read_labels
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, weigh
-from pmsr.evidence.posterior import Draws, draw_posterior, join_groups
+from pmsr.evidence.posterior import Draws, draw_posterior, flatten_groups, join_groups
+from pmsr.evidence.prediction import check_level
 from pmsr.evidence.problem import Problem
 from pmsr.laws.units import Units
 from pmsr.result.doubts import (
@@ -143,7 +144,7 @@ class GroupedEquation(FittedEquation):
         )
 
     @property
-    def issampled_parts(self) -> bool:
+    def is_sampled(self) -> bool:
         """Whether the posterior of all groups is known already."""
         return all(one.is_sampled for one in self.parts.values())
 
@@ -154,13 +155,14 @@ class GroupedEquation(FittedEquation):
         Without the groups that have a number for each observation and draw; those of `parts` have
         them.
         """
-        return self.compact_posterior
+        draws = [one.draws for one in self.parts.values()]
+        return join_groups(self.equation, self.problem, draws)
 
     @property
     def compact_posterior(self) -> "InferenceData | xr.DataTree":
-        """The same as `posterior`."""
+        """The same with a variable for each parameter of each group, such as ``c0[run 1]``."""
         draws = [one.draws for one in self.parts.values()]
-        return join_groups(self.equation, self.problem, draws)
+        return flatten_groups(self.equation, self.problem, draws)
 
     @property
     def theta(self) -> Floats:
@@ -214,13 +216,72 @@ class GroupedEquation(FittedEquation):
         return {**known, **named}
 
     def _predict(self, X: Any, level: float | None, groups: Any) -> Floats:
-        points = check_X(X, self.equation.variables, others=True)
+        names, constants = self.equation.variables, self.data.constants
+        points = check_X(X, names, others=True, constants=constants)
         labels = np.array(read_labels(groups, len(points), self.problem.labels), dtype=object)
         summary = np.empty((2 if level is None else 6, len(points)))
         for label in dict.fromkeys(labels.tolist()):
             rows = np.flatnonzero(labels == label)
             summary[:, rows] = self.parts[label]._predict(points[rows], level, None)
         return summary
+
+    def curves(self, level: float) -> list[Any] | None:
+        """Return what :func:`pmsr.plots.predictions.draw_groups` draws; None for several variables.
+
+        Parameters
+        ----------
+        level
+            Probability of the intervals.
+        """
+        from pmsr.plots.predictions import GroupCurve
+
+        name = next(iter(self.parts.values())).line
+        if name is None:
+            return None
+        found = []
+        for label, one in self.parts.items():
+            points = one.line_points(name)
+            x = points[:, one.data.names.index(name)]
+            table = one.tabulate_at(points, level)
+            found.append(GroupCurve(label, x, table, one.data.select([name])))
+        return found
+
+    def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
+        """Draw the law with the data of every group, each in a colour of its own.
+
+        Parameters
+        ----------
+        level
+            Probability of the intervals.
+        ax
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+            A law of one variable as a curve for each group; one of several by its predictions
+            against what was observed.
+        """
+        from pmsr.plots.predictions import draw_groups, plot_parity
+
+        level, units = check_level(level), self._known_units()
+        curves = self.curves(level)
+        if curves is not None:
+            return draw_groups(curves, level=level, units=units, ax=ax)
+        tables = [one.tabulate_at(one.data.X, level) for one in self.parts.values()]
+        table = pd.concat(tables, ignore_index=True)
+        y = np.concatenate([one.data.y for one in self.parts.values()])
+        target = pd.Series(y, name=self.target)
+        return plot_parity(target, table, level=level, units=units, ax=ax)
+
+    @property
+    def line(self) -> str | None:
+        """None: there is no one curve."""
+        return None
+
+    def tabulate_at(self, points: Floats, level: float) -> pd.DataFrame:
+        """Refuse: points belong to a group, ``parts["label"].tabulate_at(...)``."""
+        raise ValueError(self._of_one_group("A table of predictions", "tabulate_at(points, level)"))
 
     @property
     def warnings(self) -> list[str]:

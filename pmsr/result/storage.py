@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.data import Data, make_data
+from pmsr.data import Constant, Data, make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.multistart import Fit, Minimum, invert, straighten
 from pmsr.evidence.posterior import CHAIN_STATS, STAGE_STATS, Draws
+from pmsr.evidence.priors import read_known
 from pmsr.files import (
     BROKEN,
     as_count,
@@ -168,7 +169,12 @@ def record_evidence(evidence: Evidence) -> dict[str, Any]:
 
 
 def read_evidence(
-    record: Mapping[str, Any], n_parameters: int, n_points: int, *, conventional: bool
+    record: Mapping[str, Any],
+    n_parameters: int,
+    n_points: int,
+    *,
+    conventional: bool,
+    n_groups: int = 0,
 ) -> Evidence:
     """Return the evidence of an equation, all of whose parts are what `weigh` can say.
 
@@ -180,6 +186,8 @@ def read_evidence(
         Of the equation and of the data.
     conventional
         Whether a search by error found it, whose ``log_q`` and ``gamma`` may be NaN.
+    n_groups
+        How many groups have constants of their own; 0 without groups.
     """
     low, high = map(as_number, as_list(record["sigma_bounds"]))
     failure = record["failure"]
@@ -190,16 +198,28 @@ def read_evidence(
         sigma_bounds=(low, high),
         n_parameters=as_count(record["n_parameters"]),
         rank=as_count(record["rank"]),
-        theta=np.array([as_number(value) for value in as_list(record["theta"])], dtype=np.float64),
+        theta=_read_best(record["theta"], n_groups, n_parameters),
         failure=None if failure is None else as_text(failure),
     )
-    wrong = _find_wrong(evidence, n_parameters, n_points, conventional)
+    wrong = _find_wrong(evidence, n_parameters, n_points, conventional, n_groups)
     if wrong is not None:
         raise ValueError(f"an equation has {wrong} = {getattr(evidence, wrong)!r}")
     return evidence
 
 
-def _find_wrong(e: Evidence, n_parameters: int, n_points: int, conventional: bool) -> str | None:
+def _read_best(values: object, n_groups: int, n_parameters: int) -> NDArray[np.float64]:
+    """Return the best fit, with groups a row for each."""
+    if not n_groups:
+        return np.array([as_number(value) for value in as_list(values)], dtype=np.float64)
+    rows = [[as_number(value) for value in as_list(row)] for row in as_list(values)]
+    if any(len(row) != n_parameters for row in rows):
+        raise ValueError(f"expected {n_parameters} parameters for each group, got {rows!r}")
+    return np.array(rows, dtype=np.float64).reshape(len(rows), n_parameters)
+
+
+def _find_wrong(
+    e: Evidence, n_parameters: int, n_points: int, conventional: bool, n_groups: int
+) -> str | None:
     """Name a part of the evidence that cannot be; None if all can."""
     has_failed = e.failure is not None
     is_weighed = math.isfinite(e.log_q)
@@ -220,8 +240,8 @@ def _find_wrong(e: Evidence, n_parameters: int, n_points: int, conventional: boo
         "gamma": 0.0 < e.gamma < 1.0 or (math.isnan(e.gamma) and math.isnan(e.log_q)),
         "sigma_bounds": 0.0 < e.sigma_bounds[0] <= e.sigma_bounds[1] < math.inf,
         "n_parameters": e.n_parameters == n_parameters,
-        "rank": e.rank <= min(n_parameters, n_points),
-        "theta": e.theta.shape == (n_parameters,) and fitted,
+        "rank": e.rank <= min(n_parameters * max(1, n_groups), n_points),
+        "theta": e.theta.shape == ((n_groups,) if n_groups else ()) + (n_parameters,) and fitted,
         "rmse": 0.0 <= e.rmse < math.inf or (e.rmse == math.inf and has_failed),
         "pareto_k": not math.isnan(e.pareto_k),
         "prior_sensitivity": math.isfinite(e.prior_sensitivity),
@@ -406,6 +426,28 @@ def _read_theta(values: object, n: int) -> NDArray[np.float64]:
     return theta
 
 
+NOISE_COLUMNS = ("noise", "equation", "log_q", "score")
+
+
+def record_noise_table(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    """Return what each noise model makes of the data as JSON knows it."""
+    if table is None:
+        return None
+    rows = table[list(NOISE_COLUMNS)].itertuples(index=False)
+    return [dict(zip(NOISE_COLUMNS, row, strict=True)) for row in rows]
+
+
+def read_noise_table(records: object) -> pd.DataFrame | None:
+    """Return what was recorded; an earlier version did not save it."""
+    if records is None:
+        return None
+    rows = []
+    for record in as_list(records):
+        log_q, score = as_number(record["log_q"]), as_number(record["score"])
+        rows.append((as_text(record["noise"]), as_text(record["equation"]), log_q, score))
+    return pd.DataFrame(rows, columns=list(NOISE_COLUMNS))
+
+
 def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Data:
     """Return the data that a result explains."""
     y = _check_shape(arrays["y"], arrays["y"].shape[:1])
@@ -415,7 +457,28 @@ def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         for argument, name in (("y_err", "y_err"), ("sample_weight", "counts"))
         if name in arrays
     }
-    return make_data(arrays["X"], target, names=as_list(record["names"]), **measured)
+    if "X_err" in arrays:
+        measured["X_err"] = _check_shape(arrays["X_err"], arrays["X"].shape)
+    groups = record.get("groups")
+    if groups is not None:
+        groups = [as_text(label) for label in as_list(groups)]
+    names, X = as_list(record["names"]), arrays["X"]
+    # An earlier version knew of no constants.
+    known = record.get("constants", {})
+    constants = {
+        name: Constant(
+            float(X[0, names.index(name)]), None if one is None else read_known(name, one)
+        )
+        for name, one in known.items()
+    }
+    kept = [name for name in names if name not in constants]
+    if kept + list(constants) != names:
+        raise ValueError(f"the constants {list(constants)!r} are not the last of {names!r}")
+    if "X_err" in measured:
+        measured["X_err"] = measured["X_err"][:, : len(kept)]
+    return make_data(
+        X[:, : len(kept)], target, names=kept, groups=groups, constants=constants, **measured
+    )
 
 
 def _check_shape(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:

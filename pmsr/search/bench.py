@@ -31,7 +31,8 @@ class Bench:
     seed
         Of the run.
     tuning
-        Weights of residuals with which laws are screened, where they depend on a fit.
+        Weights of residuals with which laws are screened, where they depend on a fit; of several
+        groups those of each.
     left_out
         Names of columns that laws must not depend on at this stage.
     """
@@ -40,13 +41,15 @@ class Bench:
     search: Search
     settings: Settings
     seed: int
-    tuning: Tuning | None = None
+    tuning: Tuning | tuple[Tuning, ...] | None = None
     left_out: tuple[str, ...] = ()
 
     @cached_property
     def screening(self) -> Problem:
         """What laws are screened on: the problem, with weights that suit a typical fit."""
-        return replace(self.problem, tuning=self.tuning)
+        if self.tuning is None or isinstance(self.tuning, Tuning):
+            return replace(self.problem, tuning=self.tuning)
+        return self.problem.with_tunings(self.tuning)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,8 +90,9 @@ class Bench:
     @cached_property
     def stages(self) -> Stages:
         """The rows, in the order in which laws meet them."""
-        # The closed form of noise that is not normal needs the predictions at all rows.
-        whole = not self.screening.noise.is_exact
+        # The closed form of noise that is not normal needs the predictions at all rows, and groups
+        # have few rows each.
+        whole = not self.screening.noise.is_exact or bool(self.problem.parts)
         return Stages.of(self.screening.white, self.seed, whole=whole)
 
     @property
@@ -111,7 +115,9 @@ class Bench:
         if units is not None:
             units = {name: unit for name, unit in units.items() if name in names}
         interval = [name for name in search.interval if name in data.names]
-        return read_units(units, data.names, data.target, interval=interval)
+        return read_units(
+            units, data.names, data.target, interval=interval, constants=data.constants
+        )
 
     @cached_property
     def signs(self) -> Signs:
@@ -120,7 +126,8 @@ class Bench:
 
     def log_priors(self, laws: Tables, theta: Floats | None = None) -> Floats:
         """Log prior probabilities of laws as they are spelled, of shape (n,)."""
-        X = self.problem.data.X
+        # What is screened on several groups comes with the parameters of the first.
+        X = (self.problem.parts or (self.problem,))[0].data.X
         return find_log_priors(
             self.search.law_prior,
             laws,

@@ -200,7 +200,7 @@ def run_evolution(
     problem = as_problem(data, settings, search.max_parameters)
     units_of(search, problem.data)  # or an error
     names = problem.data.names
-    problem = replace(problem, data=leave_out_constant(problem.data))
+    problem = problem.select(leave_out_constant(problem.data).names)
     check_restrictions(search, names, problem.data.names)
     seeds = [guess_without_constant(seed, problem.data) for seed in seeds]
     check_guesses(seeds, search)
@@ -546,7 +546,13 @@ class _Run:
         """Weigh the finalists again, with replicates, and rank them."""
         names = self.data.names
         archive = Archive(gather(self.judges, self.bench))
-        laws = order_finalists(archive.leaders, archive.front, names, self.search.n_finalists)
+        laws = order_finalists(
+            archive.leaders,
+            archive.front,
+            names,
+            self.search.n_finalists,
+            self.data.constants,
+        )
         best = archive.best.score if archive.best else 0.0
         spelled = {law.key: spell(law, best, self.bench) for law in laws}
         # Algebra may have spelled a law so that it breaks a rule that its graph had kept.

@@ -85,7 +85,7 @@ class Leaders:
 
     def __init__(self, data: Data) -> None:
         self.n_rows = len(data.y)
-        self.tolerance = SAME_CURVE * float(np.std(data.y))
+        self.tolerance = SAME_CURVE * data.spread
         self.laws: tuple[Leader, ...] = ()
 
     def copy(self) -> "Leaders":

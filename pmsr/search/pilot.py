@@ -11,7 +11,7 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, Tables
 from pmsr.evidence.evidence import linear_log_q, make_target, seed_for, weigh
 from pmsr.evidence.multistart import FitError
-from pmsr.evidence.noise import GAUSSIAN, NOISES, Noise, of_counts
+from pmsr.evidence.noise import GAUSSIAN, KNOWN, NOISES, Noise, of_counts
 from pmsr.evidence.problem import Problem, Tuning
 from pmsr.limits import check_time
 from pmsr.search.bench import Bench
@@ -65,30 +65,47 @@ def look_at_small_laws(bench: Bench) -> tuple[Leader, ...]:
     return last.leaders.laws[:N_LEADERS]
 
 
-def find_tuning(bench: Bench, programs: Sequence[Program] = ()) -> Tuning | None:
+def find_tuning(
+    bench: Bench, programs: Sequence[Program] = ()
+) -> Tuning | tuple[Tuning, ...] | None:
     """Return the weights of residuals that suit the best of some laws.
 
     None where weights do not depend on a fit. A robust noise then knows its outliers before it
     meets the other laws. `programs` are good ones, perhaps under normal noise; without any, the
-    best small laws under normal noise are taken.
+    best small laws under normal noise are taken. Of several groups each has weights of its own.
     """
     problem = bench.problem
     if not problem.noise.needs_tuning:
         return None
     if not programs:
-        plain = replace(problem, noise=GAUSSIAN, data=replace(problem.data, y_err=None))
+        plain = _under_normal_noise(problem)
         programs = [law.program for law in look_at_small_laws(replace(bench, problem=plain))]
-    best: tuple[float, Tuning | None] = (-np.inf, None)
+    best: tuple[float, list[Tuning | None]] = (-np.inf, [None])
     for key, program in zip(Batch.of(programs).keys.tolist(), programs, strict=True):
         rng = np.random.default_rng(seed_for(f"{key:016x}", bench.seed))
         try:
-            target = make_target(program, problem, bench.settings.n_multistarts, rng=rng)
+            targets = [
+                make_target(program, part, bench.settings.n_multistarts, rng=rng)
+                for part in problem.parts or (problem,)
+            ]
         except (FitError, np.linalg.LinAlgError):
             continue
-        score = linear_log_q(target) + bench.log_prior(program)
+        score = sum(linear_log_q(target) for target in targets) + bench.log_prior(program)
         if score > best[0]:
-            best = score, target.problem.tuning
-    return best[1]
+            best = score, [target.problem.tuning for target in targets]
+    known = [one for one in best[1] if one is not None]
+    if len(known) < len(best[1]):
+        return None
+    return tuple(known) if problem.parts else known[0]
+
+
+def _under_normal_noise(problem: Problem) -> Problem:
+    """Return the same measurements, were their noise normal and of one size."""
+    # Where sigma is no parameter, there are errors of the target.
+    noise, y_err = (GAUSSIAN, None) if problem.noise.has_sigma else (KNOWN, problem.data.y_err)
+    parts = tuple(map(_under_normal_noise, problem.parts))
+    data = replace(problem.data, y_err=y_err, X_err=None)
+    return replace(problem, noise=noise, data=data, parts=parts)
 
 
 def make_bench(
@@ -134,12 +151,14 @@ def choose_noise(
     may be counts, densities are integrated over unit cells, so that they can be compared with
     Poisson's probabilities.
     """
-    if data.y_err is not None:
+    if data.y_err is not None or data.X_err is not None:
         return GAUSSIAN.name, ()
-    if len(data.y) > MOST_ROWS:
+    if len(data.y) > MOST_ROWS and data.groups is None:
         rng = np.random.default_rng(seed)
         data = data.take(np.sort(rng.choice(len(data.y), MOST_ROWS, replace=False)))
     names = _admitted(data)
+    if data.groups is not None and settings.shared_sigma:
+        names = [name for name in names if NOISES[name].has_sigma]
     if not programs:
         plain = replace(settings, noise=GAUSSIAN.name)
         bench = Bench(Problem.of(data, plain, search.max_parameters), search, plain, seed)
@@ -150,7 +169,9 @@ def choose_noise(
         own = replace(settings, noise=name)
         problem = Problem.of(data, own, search.max_parameters)
         if COUNTS in names:
-            problem = replace(problem, noise=of_counts(problem.noise))
+            noise = of_counts(problem.noise)
+            parts = tuple(replace(part, noise=noise) for part in problem.parts)
+            problem = replace(problem, noise=noise, parts=parts)
         choices.append(_best_under(Bench(problem, search, own, seed), programs))
     choices.sort(key=lambda one: -one.score)
     return choices[0].noise, tuple(choices)

@@ -19,6 +19,7 @@ from pmsr.equation.operators import operator_code
 from pmsr.equation.program import Program
 from pmsr.equation.structure import MAX_PARAMETERS
 from pmsr.evidence.multistart import CURVED_TOLERANCE, N_AROUND, RANK_TOLERANCE, SPREAD
+from pmsr.evidence.noise import Columns
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.surface import SAME_CURVE
 
@@ -198,10 +199,12 @@ def screen(
     >>> found.theta[0].round(2), found.rank, found.log_q.round(2)
     (array([47.09]), array([1, 1]), array([-13.13, -19.08]))
     """
-    data = problem.white
     if keys is None:
         keys = batch.keys
-    batch = batch.whiten(problem)
+    if problem.parts:
+        return _screen_groups(batch, problem, random_seed, keys, plan)
+    data = problem.white
+    plain, batch = batch, batch.whiten(problem)
     deviation = data.spread
     n = len(data.y)
     places = probe_points(data.X)
@@ -209,7 +212,8 @@ def screen(
     squares, excess = found.squares, np.full(len(found.squares), problem.log_weight)
     if not problem.noise.is_exact:
         with np.errstate(all="ignore"):
-            squares, excess = problem.working(problem.unwhiten(found.curves[:, :n]))
+            columns = _columns_at(plain, problem, found.theta)
+            squares, excess = problem.working(problem.unwhiten(found.curves[:, :n]), columns)
             lost = (found.outcome != FITTED) | ~np.isfinite(squares)
             squares = np.where(lost, np.inf, squares / deviation**2)
     log_q = linear_log_qs(found.rank, squares, problem, excess)
@@ -224,6 +228,58 @@ def screen(
         found.outcome,
         found.n_evaluations,
     )
+
+
+def _screen_groups(
+    batch: Batch, problem: Problem, random_seed: int, keys: NDArray[np.uint64], plan: Plan
+) -> Screened:
+    """Fit a batch of laws to each of several groups.
+
+    Theta is that of the first group. Curves are those at all rows, by group, and then at the probes
+    of each group.
+    """
+    found = [screen(batch, part, random_seed, keys=keys, plan=plan) for part in problem.parts]
+    sizes = [len(part.data.y) for part in problem.parts]
+    rows = [one.curves[:, :n] for one, n in zip(found, sizes, strict=True)]
+    probes = [one.curves[:, n:] for one, n in zip(found, sizes, strict=True)]
+    outcomes = np.array([one.outcome for one in found])
+    outcome = outcomes[np.argmax(outcomes != FITTED, axis=0), np.arange(len(batch.nodes))]
+    rank = np.sum([one.rank for one in found], axis=0)
+    sse = np.sum([one.sse for one in found], axis=0)
+    if not problem.shared_sigma:
+        log_q = np.sum([one.log_q for one in found], axis=0)
+    else:
+        squares, excess = sse, np.full(len(sse), problem.log_weight)
+        if not problem.noise.is_exact:
+            values = [
+                part.unwhiten(curves) for part, curves in zip(problem.parts, rows, strict=True)
+            ]
+            squares, excess = problem.working(np.concatenate(values, axis=1))
+        with np.errstate(all="ignore"):
+            squares = np.where(outcome == FITTED, squares / problem.white.spread**2, np.inf)
+        log_q = linear_log_qs(rank, squares, problem, excess)
+    return Screened(
+        sse,
+        rank,
+        found[0].theta,
+        np.where(outcome == FITTED, log_q, -np.inf),
+        np.ascontiguousarray(np.concatenate([*rows, *probes], axis=1)),
+        outcome,
+        np.sum([one.n_evaluations for one in found], axis=0),
+    )
+
+
+def _columns_at(batch: Batch, problem: Problem, theta: Floats) -> Columns:
+    """Return what the noise knows of each row, of shape (n_laws, N) where it depends on the law."""
+    if not problem.noise.uses_slopes:
+        return problem.columns
+    errors = np.empty((len(batch.nodes), len(problem.data.y)))
+    for k, length in enumerate(batch.lengths):
+        p = int(batch.n_parameters[k])
+        law = Program(np.ascontiguousarray(batch.nodes[k, :length]), batch.literals[k], p)
+        columns = problem.columns_at(law, np.ascontiguousarray(theta[k : k + 1, :p]))
+        errors[k] = columns["y_err"][0]
+    return {"y_err": errors}
 
 
 class Fitted(NamedTuple):

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,43 +13,62 @@ import pandas as pd
 from pmsr.csv_text import guarded, unguarded
 from pmsr.data import suggest
 from pmsr.files import reason, shortened
+from pmsr.shell.numerals import (
+    Doubtful,
+    both_readings,
+    choose_decimals,
+    find_decimal,
+    is_like_a_number,
+    read_number,
+)
+from pmsr.shell.text_files import MISSING, are_all_numbers, decode, read_rows
 
-TEXT = (".csv", ".tsv", ".txt")
+TEXT = (".csv", ".tsv", ".txt", ".dat")
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xlsm")
-MISSING = (
-    "",
-    "na",
-    "n/a",
-    "nan",
-    "null",
-    "none",
-    "#n/a",
-)  # how programs write that nothing is there
 # A small file can claim to be a large table, and would fill the memory.
 MAX_RATIO = 100  # what an Excel file may unfold to, times its size; also Apache POI's limit
 MAX_ROWS = 1_048_576  # of a sheet, Excel's own limit
 MAX_VALUES = 100_000_000  # of a Parquet file, which as floats take 800 MB
 MAX_SHOWN = 60  # characters of a cell in an error
+MAX_LISTED = 5  # rows
 MOSTLY_EMPTY, MANY_CELLS = 10, 1_000_000  # times as many cells as are filled; harmless below
+FIRST_ROW = 2  # of the data, where row 1 holds names
+NOTES = "notes"  # where a table keeps what was done to it
 
 
-def read_table(path: str | Path, *, own_names: Sequence[str] | None = None) -> pd.DataFrame:
+def read_table(
+    path: str | Path,
+    *,
+    own_names: Sequence[str] | None = None,
+    own_texts: Sequence[str] = (),
+    sheet: str | None = None,
+    header: bool = True,
+    decimal: str | None = None,
+) -> pd.DataFrame:
     """Read a file with names in its first row; values stay as they are.
 
     Parameters
     ----------
     path
-        Text in UTF-8 (.csv, .tsv, .txt), .parquet, or the first sheet of .xlsx. Text may be
-        separated by commas, tabs or semicolons; with semicolons, decimal commas are understood.
-    own_names
-        Names of the columns of a file that `to_csv` wrote, and which must be as it was written.
+        Text (.csv, .tsv, .txt, .dat), .parquet, or a sheet of .xlsx. Text may be separated by
+        commas, tabs, semicolons or blanks, and its numbers written in any country's way.
+    own_names, own_texts
+        Names of the columns of a file that `to_csv` wrote, and which must be as it was written;
+        and those of them that hold text.
+    sheet
+        Name or number of a sheet, from 1; None for the first.
+    header
+        Whether the first row holds names; otherwise columns are called x1, x2, ...
+    decimal
+        The decimal sign, where the file does not tell.
 
     Returns
     -------
     DataFrame
         Columns under their names in the file; names may be repeated or blank, which
-        `choose_columns` refuses where it matters.
+        `choose_columns` refuses where it matters. Its index has the numbers of the rows in the
+        file, of which the first is 1; its ``attrs["notes"]``, what was done to it, in sentences.
 
     Raises
     ------
@@ -66,15 +84,18 @@ def read_table(path: str | Path, *, own_names: Sequence[str] | None = None) -> p
         raise ValueError(f"{path}: unknown kind of file {kind!r}. Available: {available}.")
     with path.open("rb"):  # a file that is not there is no table that is broken
         pass
+    if sheet is not None and kind not in EXCEL:
+        raise ValueError(f"{path}: only .xlsx files have sheets. Leave --sheet out.")
     try:
         if own_names is not None:
-            table = _read_own_text(path, own_names)
+            table = _read_own_text(path, own_names, own_texts)
         elif kind in TEXT:
-            table = _read_text(path, "\t" if kind == ".tsv" else None)
+            table = _read_text(path, "\t" if kind == ".tsv" else None, header, decimal)
         elif kind in PARQUET:
             table = _read_parquet(path)
+            table.index = pd.RangeIndex(FIRST_ROW, FIRST_ROW + len(table))
         else:
-            table = _read_excel(path)
+            table = _read_excel(path, sheet, header, decimal)
     except ImportError:
         raise ValueError(
             f'{path}: a library for {kind} files is missing. Install it with pip install "pmsr'
@@ -90,42 +111,47 @@ def read_table(path: str | Path, *, own_names: Sequence[str] | None = None) -> p
     return table
 
 
-def _read_text(path: Path, separator: str | None) -> pd.DataFrame:
-    text = path.read_bytes().decode("utf-8-sig")
-    if not text.strip():
-        raise ValueError("the file is empty")
-    first = text.lstrip("\r\n").splitlines()[0]
-    # By whatever they are separated: a decimal comma is no reason to lose a row.
-    _check_header([cell.strip(' "') for cell in re.split(r"[,;\t]", first)])
-    separator = separator or max(",;\t", key=first.count)
-    comma = separator == ";" and re.search(r"(^|[;\r\n])[ \t]*[+-]?\d+,\d", text) is not None
-    names, table = _parse_text(text, separator, comma)
-    table.columns = pd.Index([unguarded(name.strip()) for name in names])
+def _read_text(
+    path: Path, separator: str | None, header: bool, decimal: str | None
+) -> pd.DataFrame:
+    text, said = decode(path.read_bytes())
+    rows = read_rows(text, separator=separator, header=header)
+    longest = len(rows.names)
+    _check_filled(len(rows.cells) + 1, longest, longest + sum(map(len, rows.cells)))
+    if not rows.cells:
+        return pd.DataFrame()
+    cells = list(zip(*(row + [""] * (longest - len(row)) for row in rows.cells), strict=True))
+    # A semicolon is chosen where a comma is not free.
+    default = "," if rows.separator == ";" else None
+    columns, notes = _to_columns(cells, rows.names, decimal, default)
+    # Not by pandas, which would rename columns that share a name, and may lose the last digit.
+    table = pd.DataFrame(dict(enumerate(columns)))
+    table = table.reindex(columns=range(longest))
+    return _label(table, rows.names, rows.numbers, (*said, *rows.notes, *notes))
+
+
+def _label(
+    table: pd.DataFrame, names: Sequence[str], numbers: Sequence[int], notes: Sequence[str]
+) -> pd.DataFrame:
+    table.columns = pd.Index(names)
+    table.index = pd.Index(numbers[: len(table)], dtype=int)
+    table.attrs[NOTES] = tuple(notes)
     return table
 
 
-def _read_own_text(path: Path, names: Sequence[str]) -> pd.DataFrame:
+def _read_own_text(path: Path, names: Sequence[str], texts: Sequence[str]) -> pd.DataFrame:
     """Read a file of pmsr's: its names are known, and may be anything."""
-    found, table = _parse_text(path.read_bytes().decode("utf-8"), ",", comma=False)
+    lines = io.StringIO(path.read_bytes().decode("utf-8"), newline="")
+    found, *rows = [row for row in csv.reader(lines) if row] or [[]]
     if found != [guarded(name) for name in names]:
         raise ValueError("its columns are not those that pmsr wrote")
-    table.columns = pd.Index(names)
-    return table
-
-
-def _parse_text(text: str, separator: str, comma: bool) -> tuple[list[str], pd.DataFrame]:
-    """Return the first row of a text, and a table of the others without names."""
-    lines = io.StringIO(text, newline="")
-    rows = [row for row in csv.reader(lines, delimiter=separator) if row]
-    longest = max(map(len, rows), default=0)
-    if not rows or longest > len(rows[0]):
-        n_names = len(rows[0]) if rows else 0
-        raise ValueError(f"{n_names} names of columns, but a row with {longest} values")
-    _check_filled(len(rows), longest, sum(map(len, rows)))
-    cells = zip(*(row + [""] * (longest - len(row)) for row in rows[1:]), strict=True)
-    # Not by pandas, which would rename columns that share a name, and may lose the last digit.
-    table = pd.DataFrame({place: _to_column(column, comma) for place, column in enumerate(cells)})
-    return rows[0], table.reindex(columns=range(longest))
+    if any(len(row) != len(found) for row in rows):
+        raise ValueError("a row has more or fewer values than there are columns")
+    columns, _ = _to_columns(list(zip(*rows, strict=True)), found, ".", None)
+    for place, name in enumerate(names):
+        if name in texts:
+            columns[place] = pd.Series([unguarded(row[place]) for row in rows], dtype=object)
+    return _label(pd.DataFrame(dict(enumerate(columns))), names, range(2, len(rows) + 2), ())
 
 
 def _check_filled(n_rows: int, n_columns: int, n_filled: int) -> None:
@@ -135,47 +161,59 @@ def _check_filled(n_rows: int, n_columns: int, n_filled: int) -> None:
         raise ValueError(f"{n_rows:,} rows and {n_columns:,} columns with only {n_filled:,} values")
 
 
-def _to_column(cells: Sequence[str], comma: bool) -> "pd.Series[Any]":
-    """Turn text into numbers, if all of it are numbers; what is missing is None."""
-    stripped = [None if cell.strip().lower() in MISSING else cell.strip() for cell in cells]
-    try:
-        numbers = [None if cell is None else _to_float(cell, comma) for cell in stripped]
-    except ValueError:
-        return pd.Series(stripped, dtype=object)
-    return pd.Series(numbers, dtype=np.float64)
+# Any: a sheet has numbers, text and dates.
+def _to_columns(
+    columns: Sequence[Sequence[Any]],
+    names: Sequence[str],
+    decimal: str | None,
+    default: str | None,
+) -> tuple[list["pd.Series[Any]"], list[str]]:
+    """Turn text into numbers where all of a column are numbers; what is missing is None.
 
-
-def _to_float(cell: str, comma: bool) -> float:
-    if "_" in cell:  # 1_000 is a number for Python only
-        raise ValueError
-    return float(cell.replace(",", ".") if comma else cell)
-
-
-def _check_header(names: Sequence[str]) -> None:
-    """Refuse names that are all numbers: they are the first row of the data, which would be lost.
-
-    Examples
-    --------
-    >>> _check_header(["wavelength", "400", "410"])
-    >>> _check_header(["1.5", "2"])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    ValueError: its first row holds numbers, '1.5' and so on, where the names of the columns are...
+    Returns the columns, and a sentence for each from which thousands separators were taken.
     """
-    told = [name for name in names if name.lower() not in MISSING]
-    if told and all(map(_is_like_a_number, told)):
-        raise ValueError(
-            f"its first row holds numbers, {told[0]!r} and so on, where the names of the columns "
-            "are expected. Put a row of names above it; if these are names, add a letter to one."
-        )
+    stripped = [[_strip(cell) for cell in column] for column in columns]
+    texts = [[cell for cell in column if isinstance(cell, str)] for column in stripped]
+    numeric = [all(map(is_like_a_number, text)) for text in texts]
+    shown = [text if is_all else [] for text, is_all in zip(texts, numeric, strict=True)]
+    found: list[pd.Series[Any]] = []
+    notes: list[str] = []
+    signs = choose_decimals(shown, given=decimal, default=default)
+    for name, column, is_all, sign in zip(names, stripped, numeric, signs, strict=True):
+        if not is_all:
+            found.append(pd.Series(column, dtype=object))
+            continue
+        if sign is None:
+            doubtful = [Doubtful(cell) if isinstance(cell, str) else cell for cell in column]
+            found.append(pd.Series(doubtful, dtype=object))
+            continue
+        try:
+            values = [read_number(cell, sign) if isinstance(cell, str) else cell for cell in column]
+        except ValueError:  # numbers elsewhere, but not with the sign that the user says
+            found.append(pd.Series(column, dtype=object))
+            continue
+        for cell, value in zip(column, values, strict=True):
+            if isinstance(cell, str) and _has_thousands(cell, sign, value):
+                notes.append(f"Column {name!r} has thousands separators: {cell} is {value!r}.")
+                break
+        found.append(pd.Series(values).infer_objects())
+        if all(value is None for value in values):
+            found[-1] = pd.Series(values, dtype=np.float64)
+    return found, notes
 
 
-def _is_like_a_number(name: str) -> bool:
+def _has_thousands(cell: str, decimal: str, value: float) -> bool:
     try:
-        _to_float(name, comma=False)
+        return float(cell.replace("\u2212", "-").replace(decimal, ".")) != value
     except ValueError:
-        return False
-    return any(map(str.isdigit, name))  # inf is a name
+        return True
+
+
+def _strip(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    cell = cell.strip()
+    return None if cell.lower() in MISSING else cell
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -216,8 +254,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     return table
 
 
-def _read_excel(path: Path) -> pd.DataFrame:
-    """Read the first sheet, not by pandas, which makes room for every cell that could be there."""
+def _read_excel(path: Path, sheet: str | None, header: bool, decimal: str | None) -> pd.DataFrame:
+    """Read a sheet, not by pandas, which makes room for every cell that could be there."""
     from openpyxl import load_workbook  # only where there is such a file
 
     with ZipFile(path) as archive:
@@ -226,33 +264,50 @@ def _read_excel(path: Path) -> pd.DataFrame:
         raise ValueError(f"it unfolds to {size:,} bytes, more than a table does")
     book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
     try:
-        sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # what the file says of its size need not be true
+        found = _find_sheet(book.worksheets, sheet)
+        found.reset_dimensions()  # what the file says of its size need not be true
         rows: list[list[object]] = []
-        for row in sheet.iter_rows(values_only=True):
-            rows.append(_without_trailing([_to_cell(value) for value in row]))
+        for row in found.iter_rows(values_only=True):
+            rows.append(_without_trailing([_strip(value) for value in row]))
             if len(rows) > MAX_ROWS:
                 raise ValueError(f"more than {MAX_ROWS:,} rows")
     finally:
         book.close()
-    while rows and not rows[-1]:
-        rows.pop()
-    start = next((place for place, row in enumerate(rows) if row), 0)
-    rows = rows[start:]
+    longest = max(map(len, rows), default=0)
+    _check_filled(len(rows), longest, sum(map(len, rows)))
+    numbers = [number for number, row in enumerate(rows, start=1) if row]
+    rows = [row for row in rows if row]
     if not rows:
         raise ValueError("the sheet is empty")
-    longest = max(map(len, rows))
-    _check_filled(len(rows), longest, sum(map(len, rows)))
-    names, *rows = (row + [None] * (longest - len(row)) for row in rows)
-    table = pd.DataFrame(rows, columns=range(longest), dtype=object).infer_objects()
-    table.columns = pd.Index(["" if name is None else str(name).strip() for name in names])
-    _check_header(list(table.columns))
-    return table
+    rows = [row + [None] * (longest - len(row)) for row in rows]
+    if header:
+        names = ["" if name is None else str(name).strip() for name in rows[0]]
+        if are_all_numbers(names):
+            raise ValueError(
+                f"its first row holds numbers, {names[0]!r} and so on, where the names of the "
+                "columns are expected. Put a row of names above it, or say --no-header; if these "
+                "are names, add a letter to one."
+            )
+        rows, numbers = rows[1:], numbers[1:]
+        if not rows:
+            return pd.DataFrame()
+    else:
+        names = [f"x{place + 1}" for place in range(longest)]
+    columns, notes = _to_columns(list(zip(*rows, strict=True)), names, decimal, None)
+    table = pd.DataFrame(dict(enumerate(columns))).reindex(columns=range(longest))
+    return _label(table, names, numbers, notes)
 
 
-def _to_cell(value: object) -> object:
-    is_missing = isinstance(value, str) and value.strip().lower() in MISSING
-    return None if is_missing else value
+# Any: sheets of openpyxl, which has no types.
+def _find_sheet(sheets: Sequence[Any], wanted: str | None) -> Any:
+    names = [str(sheet.title) for sheet in sheets]
+    if wanted is None:
+        return sheets[0]
+    if wanted in names:
+        return sheets[names.index(wanted)]
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(sheets):
+        return sheets[int(wanted) - 1]
+    raise ValueError(f"no sheet {wanted!r}.{suggest(wanted, names)}")
 
 
 def _without_trailing(row: list[object]) -> list[object]:
@@ -261,7 +316,9 @@ def _without_trailing(row: list[object]) -> list[object]:
     return row
 
 
-def choose_columns(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
+def choose_columns(
+    table: pd.DataFrame, names: Sequence[str], source: str, *, target: str | None = None
+) -> pd.DataFrame:
     """Return columns of numbers by their names.
 
     Parameters
@@ -272,6 +329,8 @@ def choose_columns(table: pd.DataFrame, names: Sequence[str], source: str) -> pd
         Which columns, in this order.
     source
         What the table is called in errors.
+    target
+        Which of them is to be explained, which errors say.
 
     Raises
     ------
@@ -286,21 +345,57 @@ def choose_columns(table: pd.DataFrame, names: Sequence[str], source: str) -> pd
     >>> choose_columns(table, ["place"], "ramp.csv")
     Traceback (most recent call last):
         ...
-    ValueError: ramp.csv: column 'place' holds text, 'Pisa' in row 1. Leave it out with --features.
+    ValueError: ramp.csv: column 'place' holds text, 'Pisa' in row 0. Leave it out with --features.
     """
-    columns = list(map(str, table.columns))
     chosen = {}
     for name in names:
-        if columns.count(name) > 1:
-            raise ValueError(
-                f"{source}: {columns.count(name)} columns are called {name!r}. Rename them."
-            )
-        if name not in columns:
-            raise ValueError(f"{source}: no column {name!r}.{suggest(name, columns)}")
+        place = _find_column(table, name, source)
         if name in chosen:
             raise ValueError(f"The column {name!r} is asked for twice. Name it once.")
-        chosen[name] = _to_numbers(table.iloc[:, columns.index(name)], name, source)
-    return pd.DataFrame(chosen)
+        role = "target" if name == target else "column"
+        chosen[name] = _to_numbers(table.iloc[:, place], name, source, role)
+    return pd.DataFrame(chosen, index=table.index)
+
+
+def choose_labels(table: pd.DataFrame, name: str, source: str) -> "pd.Series[Any]":
+    """Return a column of names, such as those of experiments, as text.
+
+    Parameters
+    ----------
+    table, source
+        As in `choose_columns`.
+    name
+        Which column.
+
+    Examples
+    --------
+    >>> choose_labels(pd.DataFrame({"run": [1.0, 2.5, "b"]}), "run", "ramp.csv").to_list()
+    ['1', '2.5', 'b']
+    """
+    place = _find_column(table, name, source)
+    column: Any = table.iloc[:, place]
+    missing = column.index[pd.isna(column)]
+    if len(missing):
+        raise ValueError(
+            f"{source}: column {name!r} has no value in {in_rows(missing)}. Name the experiment of "
+            "every row, or leave such rows out with --drop-missing."
+        )
+    labels = [
+        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        for value in column.to_list()
+    ]
+    return pd.Series(labels, index=table.index, name=name, dtype=object)
+
+
+def _find_column(table: pd.DataFrame, name: str, source: str) -> int:
+    columns = list(map(str, table.columns))
+    if columns.count(name) > 1:
+        raise ValueError(
+            f"{source}: {columns.count(name)} columns are called {name!r}. Rename them."
+        )
+    if name not in columns:
+        raise ValueError(f"{source}: no column {name!r}.{suggest(name, columns)}")
+    return columns.index(name)
 
 
 def split_table(
@@ -326,7 +421,7 @@ def split_table(
     """
     columns = list(map(str, table.columns))
     if target not in columns:
-        choose_columns(table, [target], source)
+        choose_columns(table, [target], source)  # says which there are
     if features is None:
         features = [name for name in columns if name != target and name not in others]
         blank = [place for place, name in enumerate(columns, start=1) if not name.strip()]
@@ -339,33 +434,76 @@ def split_table(
             raise ValueError(f"{source}: there is no column besides {target!r} to explain it.")
     if target in features:
         raise ValueError(f"The target {target!r} is also among --features. Leave it out there.")
-    chosen = choose_columns(table, [*features, target], source)
+    chosen = choose_columns(table, [*features, target], source, target=target)
     return chosen[list(features)], chosen[target]
 
 
 # Any: pandas does not know what is in its cells.
-def _to_numbers(column: Any, name: str, source: str) -> Any:
-    place = f"{source}: column {name!r}"
-    missing = np.flatnonzero(pd.isna(column))
+def _to_numbers(column: Any, name: str, source: str, role: str = "column") -> Any:
+    place = f"{source}: {role} {name!r}"
+    missing = column.index[pd.isna(column)]
     if len(missing):
-        more = f" and in {len(missing) - 1} more" if len(missing) > 1 else ""
         raise ValueError(
-            f"{place} has no value in row {missing[0] + 1}{more}. Complete or remove such rows."
+            f"{place} has no value in {in_rows(missing)}. Complete such rows, or leave them out "
+            "with --drop-missing."
         )
     try:
         if column.dtype.kind in "mM":
             raise ValueError
         numbers = column.astype(np.float64)
     except (ValueError, TypeError):
-        strange = next((row, v) for row, v in enumerate(column, start=1) if not _is_number(v))
-        raise ValueError(
-            f"{place} holds text, {shortened(str(strange[1]), MAX_SHOWN)!r} in row {strange[0]}. "
-            "Leave it out with --features."
-        ) from None
-    infinite = np.flatnonzero(~np.isfinite(numbers))
+        raise ValueError(f"{place} {_describe_text(column, role)}") from None
+    infinite = column.index[~np.isfinite(numbers)]
     if len(infinite):
-        raise ValueError(f"{place} is infinite in row {infinite[0] + 1}. Correct or remove it.")
+        raise ValueError(f"{place} is infinite in {in_rows(infinite)}. Correct or remove it.")
     return numbers
+
+
+def _describe_text(column: Any, role: str) -> str:
+    """Say what is no number in a column, and what can be done about it."""
+    strange = [(row, value) for row, value in column.items() if not _is_number(value)]
+    row, value = strange[0]
+    shown = shortened(str(value), MAX_SHOWN)
+    if isinstance(value, Doubtful):
+        low, high = both_readings(value.text)
+        if np.isnan([low, high]).any() or any(
+            _is_closed(other) for _, other in strange if isinstance(other, Doubtful)
+        ):
+            return f"has points and commas as decimal signs, {shown!r} in row {row}. Use one."
+        return (
+            f"holds {shown!r} in row {row}, which is {low:g} or {high:g}. Say which sign is "
+            "decimal: --decimal . or --decimal ,"
+        )
+    text = f"holds text, {shown!r} in row {row}."
+    if len(strange) == 1 and row == column.index[0] and len(column) > 2:
+        return f"{text} If these are units, remove the row and say --units, such as --units x=mm."
+    if role == "target":
+        return f"{text} A target is a number: correct the column, or choose another --target."
+    if len(strange) == len(column) and 1 < len({str(value) for _, value in strange}) < len(column):
+        return (
+            f"{text} Leave it out with --features, or say --group-column if it names experiments."
+        )
+    return f"{text} Leave it out with --features."
+
+
+def _is_closed(value: Doubtful) -> bool:
+    return find_decimal(value.text) != "?"
+
+
+def in_rows(rows: Sequence[int]) -> str:
+    """Name rows of a file.
+
+    Examples
+    --------
+    >>> in_rows([2]), in_rows([2, 5, 6]), in_rows(range(2, 9))
+    ('row 2', 'rows 2, 5 and 6', 'rows 2, 3, 4, 5 and 3 more')
+    """
+    told = [str(row) for row in rows]
+    if len(told) == 1:
+        return f"row {told[0]}"
+    if len(told) > MAX_LISTED:
+        told = [*told[: MAX_LISTED - 1], f"{len(told) - MAX_LISTED + 1} more"]
+    return f"rows {', '.join(told[:-1])} and {told[-1]}"
 
 
 def _is_number(value: object) -> bool:

@@ -56,7 +56,7 @@ def test_the_rules_are_those_of_the_compiled_sums(text):
         for below in denominators(law.expression, symbols):
             log = log + log_no_pole(printer.doprint(below))
         for name, argument, _ in arguments(law.expression, symbols):
-            log = log + log_no_alias(name, printer.doprint(argument), None)
+            log = log + log_no_alias(name, printer.doprint(argument), None, len(DATA.y))
         return log
 
     law, log = compiled(text, rules)

@@ -1,11 +1,16 @@
+import json
 import pickle
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from pmsr.report.content import gather_content
+from pmsr.report.page import write_report
 from pmsr.result.comparison import compare, weigh_equations
 from pmsr.result.grouped import GroupedEquation
+from pmsr.result.result import load_result
 from pmsr.settings import QUICK
 
 N = 6
@@ -159,3 +164,53 @@ def test_a_part_never_forgets_that_sigma_is_shared():
     kept = whole.parts["1"].draws.sigma
     error = np.hypot(kept.std(), sigmas[0].std()) / np.sqrt(1000)
     assert abs(kept.mean() - sigmas[0].mean()) < 4 * error
+
+
+def test_a_loaded_result_predicts_the_same(result, tmp_path):
+    assert result.best.estimates().notna().all().all()
+    result.save(tmp_path / "run")
+    again = load_result(tmp_path / "run")
+    at = np.linspace(0.5, 3.0, 5)
+    for groups in SLOPES:
+        assert np.array_equal(again.predict(at, groups=groups), result.predict(at, groups=groups))
+    assert again.problem.shared_sigma == result.problem.shared_sigma
+    assert again.table.drop(columns="latex").equals(result.table.drop(columns="latex"))
+    assert again.best.estimates().equals(result.best.estimates())
+    # What was not sampled is sampled from the same region; of a shared sigma, all groups at once.
+    last = again.equations[-1]
+    assert len({part.draws.sigma.tobytes() for part in last.parts.values()}) == (
+        1 if result.problem.shared_sigma else 3
+    )
+
+
+def test_a_result_with_groups_that_were_tampered_with_is_refused(result, tmp_path):
+    result.save(tmp_path / "run")
+    path = tmp_path / "run" / "result.json"
+    header = json.loads(path.read_text())
+    header["equations"][0]["evidence"]["theta"] = [[1.0], [2.0]]
+    path.write_text(json.dumps(header))
+    with pytest.raises(ValueError, match="theta"):
+        load_result(tmp_path / "run")
+
+
+def test_a_report_is_gathered(result):
+    content = gather_content(result)
+    assert len(content.prediction) == len(y)
+    assert content.suggestions is None
+
+
+def test_every_group_is_drawn_with_a_mark_of_its_own(result):
+    ax = result.best.plot()
+    drawn = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
+    assert [line.get_label() for line in drawn] == list(SLOPES)
+    assert len({line.get_marker() for line in drawn}) == 3
+    assert len(ax.get_lines()) == 6 and len(ax.collections) == 3
+    left, _ = result.best.plot_residuals()
+    assert len(left.get_lines()[-1].get_ydata()) == len(y)
+    for one in (ax, left):
+        plt.close(one.figure)
+
+
+def test_a_report_is_written(result, tmp_path):
+    page = write_report(tmp_path / "report.html", gather_content(result)).read_text()
+    assert "c0" in page

@@ -259,3 +259,33 @@ def test_known_errors_are_screened_exactly_where_a_law_is_linear():
     expected = (1 - problem.gamma) * log_l + np.log(problem.gamma)
     assert found.log_q[0] == pytest.approx(expected, abs=1e-9)
     np.testing.assert_allclose(found.theta[0], theta, rtol=1e-8)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("noise", ["gaussian", "student", "lognormal"])
+def test_groups_are_screened_as_they_are_weighed(noise, shared):
+    rng = np.random.default_rng(3)
+    groups = np.repeat(["a", "b", "c"], (9, 7, 6))
+    x = np.concatenate([np.linspace(0.5, 3.0, n) for n in (9, 7, 6)])
+    slope = np.array([{"a": 2.0, "b": 1.0, "c": 3.0}[label] for label in groups])
+    y = slope * x * np.exp(0.1 * rng.standard_normal(len(x)))
+    settings = Settings(noise=noise, shared_sigma=shared)
+    problem = Problem.of(make_data(x, y, groups=groups), settings)
+    texts = ("c0*x0", "c0 + c1*x0", "c0*x0**c1")
+    laws = [Equation(text, ["x0"]).program for text in texts]
+    if problem.noise.needs_tuning:
+        line = Equation("c0*x0", ["x0"]).program
+        tunings = [
+            part.tuned(line, np.array([constant])).tuning
+            for constant, part in zip((2.0, 1.0, 3.0), problem.parts, strict=True)
+        ]
+        screened = screen(Batch.of(laws), problem.with_tunings(tunings), 0)
+    else:
+        screened = screen(Batch.of(laws), problem, 0)
+    for k, law in enumerate(laws):
+        evidence = weigh(law, problem, settings, np.random.SeedSequence(1)).evidence
+        assert screened.rank[k] == evidence.rank
+        # Weights of a typical fit stand for those of the law's own under Student noise.
+        if noise != "student":
+            assert abs(screened.log_q[k] - evidence.log_q_linear) < 0.02
+        assert abs(screened.log_q[k] - evidence.log_q) < 1.0

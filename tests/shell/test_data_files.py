@@ -32,7 +32,8 @@ def test_every_kind_of_file_is_read(tmp_path, name):
     else:
         TABLE.to_csv(path, index=False, sep="\t" if name.endswith(("tsv", "txt")) else ",")
     found = choose_columns(read_table(path), list(TABLE.columns), name)
-    pd.testing.assert_frame_equal(found, TABLE)
+    # The first row of the data is the second of the file.
+    pd.testing.assert_frame_equal(found, TABLE.set_axis([2, 3, 4]), check_index_type=False)
 
 
 def test_no_digit_is_lost(tmp_path):
@@ -106,7 +107,8 @@ def test_some_names_may_be_numbers(tmp_path, header):
 def test_names_of_parquet_are_names_even_if_they_are_numbers(tmp_path):
     table = pd.DataFrame({"1": [1.5, 2.0], "2": [2.0, 3.0]})
     table.to_parquet(tmp_path / "t.parquet")
-    pd.testing.assert_frame_equal(read_table(tmp_path / "t.parquet"), table)
+    found = read_table(tmp_path / "t.parquet")
+    pd.testing.assert_frame_equal(found.reset_index(drop=True), table)
 
 
 def test_a_number_with_an_underscore_is_text(tmp_path):
@@ -175,7 +177,7 @@ def test_repeated_text_in_a_parquet_file_is_in_memory_once(tmp_path):
     before = pa.default_memory_pool().max_memory()
     found = read_table(path)
     assert choose_columns(found, ["H"], "t.parquet")["H"].to_list() == list(range(300))
-    with pytest.raises(ValueError, match=r"column 'place' holds text, 'x{59}…' in row 1\."):
+    with pytest.raises(ValueError, match=r"column 'place' holds text, 'x{59}…' in row 2\."):
         choose_columns(found, ["place"], "t.parquet")
     assert pa.default_memory_pool().max_memory() - before < 50_000_000
 
@@ -188,7 +190,7 @@ def test_lists_in_a_parquet_file_are_not_looked_into(tmp_path):
     assert list(found.columns) == ["H", "list", "raw", "place"]
     assert choose_columns(found, ["H"], "t.parquet")["H"].to_list() == [1.5, 2.0]
     for name, shown in (("list", "list<"), ("raw", "fixed_size_binary"), ("place", "Pisa")):
-        with pytest.raises(ValueError, match=f"column '{name}' holds text, '{shown}.* in row 1"):
+        with pytest.raises(ValueError, match=f"column '{name}' holds text, '{shown}.* in row 2"):
             choose_columns(found, [name], "t.parquet")
 
 
@@ -205,7 +207,8 @@ def test_blank_lines_take_no_time(tmp_path):
         ("t.json", "{}", r"unknown kind of file '\.json'. Available: \.csv, \.tsv"),
         ("t.csv", "", "the file is empty"),
         ("t.csv", "H,D\n", "no rows below the names of the columns"),
-        ("t.csv", "H,D\n1,2,3\n", "2 names of columns, but a row with 3 values"),
+        ("t.csv", "H,D\n1,2,3\n", "2 names of columns, but a row with 3 values, row 2"),
+        ("t.csv", "# nothing\n", "it holds comments only"),
         ("t.parquet", "nonsense", "not a table that can be read"),
         ("t.xlsx", "nonsense", "not a table that can be read"),
     ],
@@ -216,10 +219,14 @@ def test_what_is_no_table_is_refused(tmp_path, name, text, words):
     assert str(caught.value).startswith(str(tmp_path / name)) and "\n" not in str(caught.value)
 
 
-def test_text_must_be_utf8(tmp_path):
-    path = write(tmp_path / "t.csv", "Höhe,D\n1,2\n", "latin-1")
+def test_text_in_another_encoding_is_read_and_said_to_be(tmp_path):
+    for encoding in ("latin-1", "cp1252", "utf-16"):
+        table = read_table(write(tmp_path / "t.csv", "Höhe,D\n1,2\n", encoding))
+        assert list(table.columns) == ["Höhe", "D"]
+        assert len(table.attrs["notes"]) == (encoding != "utf-16")
+    (tmp_path / "t.csv").write_bytes(b"\0\xff\xfa,D\n1,2\n")
     with pytest.raises(ValueError, match="is not UTF-8"):
-        read_table(path)
+        read_table(tmp_path / "t.csv")
 
 
 def test_a_missing_file_is_an_error_of_the_system(tmp_path):
@@ -241,10 +248,16 @@ def test_a_missing_library_is_named_by_its_extra(tmp_path, monkeypatch, name, li
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("H,D\n1,2\n,3\n,4\n", "column 'H' has no value in row 2 and in 1 more"),
-        ("H,D\n1,2\n2,NA\n", "column 'D' has no value in row 2"),
-        ("H,D\n1,2\nPisa,3\n", "column 'H' holds text, 'Pisa' in row 2"),
-        ("H,D\n1,2\ninf,3\n", "column 'H' is infinite in row 2"),
+        ("H,D\n1,2\n,3\n,4\n", "column 'H' has no value in rows 3 and 4. .* --drop-missing"),
+        ("H,D\n\n1,2\n2,NA\n", "target 'D' has no value in row 4"),
+        ("H,D\n1,2\nPisa,3\n", "column 'H' holds text, 'Pisa' in row 3"),
+        ("H,D\n1,2\n3,Pisa\n", "target 'D' holds text, 'Pisa' in row 3. .* another --target"),
+        ("H,D\nmm,s\n3,4\n4,5\n", "'mm' in row 2. If these are units, .*--units x=mm"),
+        ("H,D\na,1\nb,2\na,3\n", "'a' in row 2. .* say --group-column"),
+        ("H,D\n1,2\ninf,3\n", "column 'H' is infinite in row 3"),
+        ('H,D\n"1,234",2\n"2,345",3\n', "holds '1,234' in row 2, which is 1234 or 1.234. Say"),
+        ("H;D\n1.234;2,5\n2.345;3\n", "holds '1.234' in row 2, which is 1.234 or 1234. Say"),
+        ('H;D\n"1,5";2\n2.5;3\n', "has points and commas as decimal signs, '1,5' in row 2"),
         ("H,H,D\n1,2,3\n2,3,4\n", "2 columns are called 'H'"),
         (",H,D\n1,2,3\n", "column 1 has no name"),
         ("D\n1\n2\n", "no column besides 'D'"),
@@ -271,3 +284,80 @@ def test_dates_are_no_numbers():
     table = pd.DataFrame({"when": pd.to_datetime(["2020-01-01", "2020-01-02"])})
     with pytest.raises(ValueError, match="column 'when' holds text, '2020-01-01"):
         choose_columns(table, ["when"], "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "values"),
+    [
+        # Thousands, as English and German spreadsheets write them.
+        ('H,D\n"1,234.5",2\n"12,000",3\n', ["H", "D"], [1234.5, 12000.0]),
+        ("H;D\n1.234,5;2\n12.000;3\n", ["H", "D"], [1234.5, 12000.0]),
+        ("H;D\n1 234,5;2\n12\u00a0000;3\n", ["H", "D"], [1234.5, 12000.0]),
+        ("H\tD\n1'234.5\t2\n12'000\t3\n", ["H", "D"], [1234.5, 12000.0]),
+        ('H,D\n"1,234",2.5\n"12,000",3\n', ["H", "D"], [1234.0, 12000.0]),
+        ("H;D\n1,234;2\n12,000;3\n", ["H", "D"], [1.234, 12.0]),
+        # Comments, blanks, lines for Excel, names with separators.
+        ("# a ramp\n# in Pisa\nH,D\n1,2\n# noon\n3,4\n,\n", ["H", "D"], [1.0, 3.0]),
+        ("# H  D\n1.5   2\n  3  4\n", ["H", "D"], [1.5, 3.0]),
+        ("H D\n1.5   2\n3  4\n", ["H", "D"], [1.5, 3.0]),
+        ("sep=;\nH;D\n1,5;2\n3;4\n", ["H", "D"], [1.5, 3.0]),
+        ("H (m, rms);D\n1,5;2\n3;4\n", ["H (m, rms)", "D"], [1.5, 3.0]),
+        ('"H; in m",D\n1.5,2\n3,4\n', ["H; in m", "D"], [1.5, 3.0]),
+        ("H,D\n\u22121.5,2\n3,4\n", ["H", "D"], [-1.5, 3.0]),
+        # What looks like a comment, and is a value or a name.
+        ("H,D\n#N/A,2\n3,4\n", ["H", "D"], [None, 3.0]),
+        ("H,D\n1,2\n#N/A,4\n", ["H", "D"], [1.0, None]),
+    ],
+)
+def test_files_that_people_have_are_read(tmp_path, text, names, values):
+    table = read_table(write(tmp_path / "t.csv", text))
+    assert list(table.columns) == names
+    found = [None if np.isnan(value) else value for value in table.iloc[:, 0]]
+    assert found == values
+
+
+def test_what_a_file_does_not_tell_the_user_does(tmp_path):
+    path = write(tmp_path / "t.csv", 'H,D\n"1,234",2\n"2,345",3\n')
+    for decimal, values in ((".", [1234.0, 2345.0]), (",", [1.234, 2.345])):
+        table = choose_columns(read_table(path, decimal=decimal), ["H"], "t.csv")
+        assert table["H"].to_list() == values
+    assert (
+        "thousands separators: 1,234 is 1234.0" in read_table(path, decimal=".").attrs["notes"][0]
+    )
+
+
+def test_rows_are_counted_as_a_spreadsheet_counts_them(tmp_path):
+    rows = "# ramp\nH,D\n1,2\n\n# noon\n3,4\n"
+    assert list(read_table(write(tmp_path / "t.csv", rows)).index) == [3, 6]
+    sheet = [["a ramp"], [None], ["H"], [1], [None], [2]]
+    pd.DataFrame(sheet).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    # Above the names of a sheet stand no other rows.
+    assert list(read_table(tmp_path / "t.xlsx").index) == [3, 4, 6]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.xlsx"])
+def test_a_file_without_names_gets_some(tmp_path, name):
+    table = pd.DataFrame([[1.5, 2], [2.5, 3]])
+    if name.endswith("xlsx"):
+        table.to_excel(tmp_path / name, header=False, index=False)
+    else:
+        separator = "\t" if name.endswith("tsv") else ","
+        table.to_csv(tmp_path / name, header=False, index=False, sep=separator)
+    found = read_table(tmp_path / name, header=False)
+    assert list(found.columns) == ["x1", "x2"] and list(found.index) == [1, 2]
+    assert found["x1"].to_list() == [1.5, 2.5]
+    with pytest.raises(ValueError, match="--no-header"):
+        read_table(tmp_path / name)
+
+
+def test_a_sheet_is_chosen_by_name_or_number(tmp_path):
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        for place, name in enumerate(("notes", "Run 3")):
+            pd.DataFrame({"H": [place, "1,5"]}).to_excel(book, sheet_name=name, index=False)
+    for sheet, value in ((None, 0.0), ("1", 0.0), ("2", 1.0), ("Run 3", 1.0)):
+        table = read_table(tmp_path / "t.xlsx", sheet=sheet)
+        assert table["H"].to_list() == [value, 1.5]
+    with pytest.raises(ValueError, match=r"no sheet 'run 3'. Did you mean 'Run 3'"):
+        read_table(tmp_path / "t.xlsx", sheet="run 3")
+    with pytest.raises(ValueError, match=r"only \.xlsx files have sheets"):
+        read_table(write(tmp_path / "t.csv", "H\n1\n"), sheet="2")
