@@ -470,8 +470,9 @@ def fingerprint(bench: Bench) -> str:
     if data.groups is not None:
         digest.update(json.dumps(data.groups).encode())
     settings = asdict(bench.settings)
-    if not settings["shared_sigma"]:
-        del settings["shared_sigma"]
+    for name in ("shared_sigma", "positive"):
+        if not settings[name]:
+            del settings[name]  # as in checkpoints that are older than these options
     chosen = [data.names, options, settings, bench.seed]
     # Graphs hold the codes of operators: of those that users add, it matters which came first.
     names = list(OPERATORS)
