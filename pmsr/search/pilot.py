@@ -28,8 +28,8 @@ N_WEIGHED = 3  # laws that are weighed under each noise
 LARGEST_ERROR = 0.5  # nats, beyond which a law is weighed again with more draws
 N_SMALL = 1000  # laws, at most, that are looked at where a search has not found any
 MOST_ROWS = 1000  # that a choice looks at: which noise it is shows in so many
-# Half of the probability is normal noise's; the four others share the rest. benchmarks/noise_models
-# asks whether this is enough: at most one dataset of normal noise in twenty is then taken for other.
+# Half of the probability is normal noise's; the four others share the rest. What that does to data
+# of normal noise is asked by benchmarks/noise_models.py: one dataset in twenty is taken for other.
 NOISE_COST = math.log(4.0)
 
 
