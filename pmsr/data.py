@@ -604,7 +604,11 @@ def _to_floats(column: Any, place: str) -> NDArray[np.float64]:
     if values.dtype.kind not in "biuf" or isinstance(dtype, pd.CategoricalDtype):
         # Text may be classes; dates are not, and nor is a target.
         is_text = values.dtype.kind in "OSUT" and place.startswith("Column")
-        classes = " If they are classes, give each a column of 0 and 1: pandas.get_dummies(X)."
+        classes = (
+            " If they are classes, there are two ways: take the column out of X and give it as "
+            "groups=, for constants of their own in each class, or give each class a column of 0 "
+            "and 1: pandas.get_dummies(X)."
+        )
         raise ValueError(
             f"{place}: values must be numbers, got {dtype}{_quote_example(values)}. "
             f"Convert them with astype(float), or leave the column out.{classes * is_text}"

@@ -66,7 +66,7 @@ _SEARCH = (
     "require",
     "exclude",
 )
-_SETTINGS = ("gamma", "noise", "extra_noise", "shared_sigma")
+_SETTINGS = ("gamma", "noise", "extra_noise", "shared_sigma", "positive")
 
 _OPERATORS = 'Use operators=("+", "*", "exp"), one list for all.'
 _COSTS = "Use law_prior=pmsr.laws.prior.LawPrior(...), which has the cost of every operator."
@@ -140,6 +140,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         names: ``{"g": 9.81, "k": (1.38e-23, 1e-25)}``. One with a standard error, or a PyMC
         distribution, is a parameter with that prior wherever a law is weighed; the search takes
         it for exact until then. ``predict`` knows them: X has no columns for them.
+    positive
+        Whether the parameters of a law keep the sign that they have at its best fit: what is known
+        of rates, masses and distances. The prior has nothing on the other side of zero.
     shared_sigma
         Whether the groups that `fit` is given have noise of one size, or each has its own.
     law_prior
@@ -239,6 +242,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         noise: str = "gaussian",
         extra_noise: bool = False,
         constants: Mapping[str, Any] | None = None,
+        positive: bool = False,
         shared_sigma: bool = False,
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
@@ -269,6 +273,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.noise = noise
         self.extra_noise = extra_noise
         self.constants = constants
+        self.positive = positive
         self.shared_sigma = shared_sigma
         self.law_prior = law_prior
         self.interval = interval
@@ -716,6 +721,16 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             },
             others=others,
         )
+
+    def latex(self, *, fitted: bool = False) -> str:
+        """Return LaTeX of ``best_``, without dollar signs: target = equation.
+
+        Parameters
+        ----------
+        fitted
+            Whether rounded numbers, those of the best fit, take the place of the parameters.
+        """
+        return self._fitted().latex(fitted=fitted)
 
     def report(self, path: str | Path, *, level: float = 0.95, title: str = "") -> Path:
         """Write the result as one HTML page, for colleagues.

@@ -243,6 +243,7 @@ class SurfaceTarget(Target):
         low, high = np.log(self.sigma_bounds)
         with np.errstate(all="ignore"):
             allowed = self._inside(look) & (log_sigma >= low) & (log_sigma <= high)
+            allowed &= self.keeps_signs(theta)
             volume = look if self.even_surface is self.surface else self.even_surface.look(theta)
             log_prior = (1 - self.sigma_power) * log_sigma
             if self.problem.parameter_prior == "invariant":

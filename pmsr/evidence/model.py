@@ -176,6 +176,11 @@ def make_model(
             more = pm.Data("repeats", data.counts - 1.0)
             log_density = pm.logp(kind.dist(**arguments), y_observed)
             pm.Potential("repeated", pt.sum(more * log_density))
+        if problem.positive and flat_theta:
+            known = {} if region is None else starts
+            signs = [-1.0 if known.get(one.name, 1.0) < 0.0 else 1.0 for one in flat_theta]
+            least = pt.min(pt.stack([s * one for s, one in zip(signs, flat_theta, strict=True)]))
+            pm.Potential("signs", pt.switch(least > 0.0, 0.0, -np.inf))
         flat = problem.noise.link is None and is_linear(equation.program, held)
         if problem.parameter_prior == "invariant" and flat_theta and (given or not flat):
             weights = _volume_weights(problem, region)

@@ -78,6 +78,8 @@ class Problem:
         Proper priors of parameters, by name.
     given
         Which parameters of one equation have them: see `suit`.
+    positive
+        Whether the other parameters keep the sign that they have at the best fit.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class Problem:
     rest: Rest | None = None
     priors: Mapping[str, Prior] = field(default_factory=dict)
     given: Given = field(default_factory=Given)
+    positive: bool = False
 
     @classmethod
     def of(cls, data: Data, settings: Settings, n_parameters: int | None = None) -> "Problem":
@@ -132,6 +135,7 @@ class Problem:
             bounds,
             settings.sigma_power if noise.has_sigma else 0,
             priors=_priors_of(data),
+            positive=settings.positive,
         )
 
     @classmethod
@@ -177,6 +181,7 @@ class Problem:
         prior = settings.parameter_prior
         if settings.shared_sigma:
             problems = [cls(part, noise, gamma, prior, bounds, power) for part in parts]
+            problems = [replace(one, positive=settings.positive) for one in problems]
         whole = cls(
             data,
             noise,
@@ -187,6 +192,7 @@ class Problem:
             labels=tuple(rows),
             parts=tuple(problems),
             shared_sigma=settings.shared_sigma,
+            positive=settings.positive,
         )
         return whole.with_priors(_priors_of(data))  # or an error, if there are any
 

@@ -1,6 +1,7 @@
 """Equations with their evidence, ranked: the table, averages over them, save and load."""
 
 import platform
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -798,6 +799,16 @@ class Result:
         head = "<tr>" + "".join(f"<th>{title}</th>" for title in titles) + "</tr>"
         return f"<div>{self.best._repr_html_()}<table>{head}{''.join(rows)}</table></div>"
 
+    def latex(self, *, fitted: bool = False) -> str:
+        """Return LaTeX of the best equation, without dollar signs: target = equation.
+
+        Parameters
+        ----------
+        fitted
+            Whether rounded numbers, those of the best fit, take the place of the parameters.
+        """
+        return self.best.latex(fitted=fitted)
+
     def _repr_latex_(self) -> str:
         return self.best._repr_latex_()
 
@@ -958,6 +969,13 @@ def decode_result(
     try:
         return _decode(header, arrays)
     except BROKEN as error:
+        unknown = re.match(r"Unknown function '(\w+)'", str(error))
+        if unknown is not None:
+            raise ValueError(
+                f"{path} was saved with the operator {unknown[1]!r}, which is not there. Add it "
+                f"first, with the form that it had: pmsr.add_operator({unknown[1]!r}, lambda x: "
+                "...)."
+            ) from None
         raise damaged(path, error) from None
 
 

@@ -1,5 +1,7 @@
 """Priors of parameters, against brute force on grids."""
 
+from dataclasses import replace
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -144,3 +146,51 @@ def test_parameters_with_priors_are_found_by_name():
     given = Given.of(("a", "b", "c"), {"c": Normal(0.0, 1.0), "a": Normal(2.0, 1.0)})
     assert given.places == (0, 2)
     assert given.among((0, 2)).places == (0, 1)
+
+
+def _orthant(mean, covariance):
+    """Probability that two normal numbers are positive, by a grid of the first."""
+    deviation = np.sqrt(covariance[0, 0])
+    first = mean[0] + deviation * np.linspace(-12.0, 12.0, 200_001)
+    slope = covariance[0, 1] / covariance[0, 0]
+    rest = np.sqrt(covariance[1, 1] - slope * covariance[0, 1])
+    inside = stats.norm.sf(-(mean[1] + slope * (first - mean[0])) / rest)
+    density = stats.norm.pdf(first, mean[0], deviation) * inside * (first > 0.0)
+    return trapezoid(density, first)
+
+
+@pytest.mark.parametrize("x_mean", [0.0, 2.0])
+def test_parameters_that_keep_their_signs_have_half_of_each_direction(x_mean):
+    rng = np.random.default_rng(12)
+    x, errors = x_mean + np.linspace(-1.0, 1.0, 12), np.full(12, 0.5)
+    y = 0.3 - 0.4 * x + errors * rng.standard_normal(12)
+    found, whole = (
+        pmsr.compute_evidence(
+            "c0 + c1*x0", x, y, y_err=errors, random_seed=1,
+            settings=replace(FINALIST, positive=positive),
+        )
+        for positive in (True, False)
+    )  # fmt: skip
+    design = np.column_stack([np.ones(12), x]) / errors[:, None]
+    covariance = np.linalg.inv(design.T @ design)
+    mean = covariance @ design.T @ (y / errors)
+    signs = np.sign(mean)
+    flipped = covariance * np.outer(signs, signs)
+    exact = np.log(_orthant(np.abs(mean), flipped))
+    exact -= np.log(_orthant(np.abs(mean), flipped * np.sqrt(12.0)))
+    error = np.hypot(found.log_q_se, whole.log_q_se)
+    assert found.log_q - whole.log_q == pytest.approx(exact, abs=N_ERRORS * error + 1e-3)
+
+
+def test_draws_keep_the_signs_of_the_best_fit():
+    x, y = _decay(13)
+    settings = Settings(positive=True)
+    idata = pmsr.sample_posterior("c0*exp(c1*x0)", x, y, settings=settings, random_seed=1)
+    assert np.all(np.asarray(idata.posterior["c0"]) > 0.0)
+    assert np.all(np.asarray(idata.posterior["c1"]) < 0.0)
+    target = pmsr.fit_equation("c0*exp(c1*x0)", x, y, settings=settings, random_seed=1)
+    model = pmsr.build_model("c0*exp(c1*x0)", x, y, settings=settings, region=target.region)
+    log_density = model.compile_logp()
+    point = model.initial_point()
+    assert np.isfinite(log_density(point))
+    assert log_density({**point, "c1": np.array(0.1)}) == -np.inf
