@@ -403,7 +403,8 @@ def main() -> int:
     named: dict[Path, list[Question]] = {Path(name): [] for name in sys.argv[1:]}
     pages = named or make_samples()
     wrong, n_answers = [], 0
-    with tempfile.TemporaryDirectory() as profile:
+    # Chromium may still write as it ends.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(program, profile)
         try:
             for page, questions in pages.items():
