@@ -314,7 +314,8 @@ def make_samples() -> dict[Path, list[Question]]:
         questions = []
         for place in range(min(3, len(result))):
             one = result[place]
-            if one.evidence.failure is not None or not one.used:
+            shown = content.laws.get(str(content.table.index[place]))
+            if shown is None or not one.used or any(own.draws is None for own in shown.parts):
                 continue
             parts = list(one.parts.values())
             for group, part in enumerate(parts or [one]):
