@@ -19,7 +19,7 @@ from pmsr.equation.operators import OPERATORS
 from pmsr.equation.program import EvaluateProgram, Program
 from pmsr.evidence.multistart import Region
 from pmsr.evidence.noise import GAUSSIAN, Columns, Noise
-from pmsr.evidence.problem import Problem, read_problem
+from pmsr.evidence.problem import Problem, read_problem, refuse_groups
 from pmsr.evidence.volume import (
     SurfaceRegion,
     arguments,
@@ -61,6 +61,7 @@ def build_model(
     *,
     y_err: ArrayLike | None = None,
     X_err: ArrayLike | None = None,
+    groups: Any = None,
     sample_weight: ArrayLike | None = None,
     settings: Settings | None = None,
     region: Region | SurfaceRegion | None = None,
@@ -84,6 +85,8 @@ def build_model(
         Known errors of the target, standard deviations in its units, and of the variables, of the
         shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    groups
+        Refused: a model is that of one group.
     settings
         The noise, the prior of sigma and its bounds.
     region
@@ -107,7 +110,14 @@ def build_model(
     ['c0', 'sigma']
     """
     equation, problem, _ = read_problem(
-        equation, X, y, settings, y_err=y_err, X_err=X_err, sample_weight=sample_weight
+        equation,
+        X,
+        y,
+        settings,
+        y_err=y_err,
+        X_err=X_err,
+        groups=groups,
+        sample_weight=sample_weight,
     )
     return make_model(equation, problem, region)
 
@@ -116,6 +126,7 @@ def make_model(
     equation: Equation, problem: Problem, region: Region | SurfaceRegion | None = None
 ) -> pm.Model:
     """Make the model that `build_model` describes."""
+    refuse_groups(problem, "A PyMC model is made for")
     data = problem.data
     clash = next((name for name in equation.parameters if name in _RESERVED), None)
     if clash is not None:
