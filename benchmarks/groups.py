@@ -11,9 +11,9 @@ in some spelling: its canonical key is that of the law. Found in 9 of 10 is aske
 Each rule was fixed before its first run, and has seeds of its own:
 
 * ``own``: noise of 8 % of the typical c0, a sigma for each group, seeds 0 to 4. It found 7 of 10.
-* ``shared``: noise of 4 %, one sigma for all, which is how the data are made, seeds 5 to 9. The same
-  search runs on the first group of each dataset alone, and it is counted how often the best equation
-  there is the law: groups are of use where that is much rarer.
+* ``shared``: noise of 4 %, one sigma for all, which is how the data are made, seeds 5 to 9. The
+  same search runs on the first group of each dataset alone, and it is counted how often the best
+  equation there is the law: groups are of use where that is much rarer.
 """
 
 import csv
