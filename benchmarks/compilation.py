@@ -1,11 +1,15 @@
 """CPU seconds of the first compilation, part by part, on a machine that has compiled nothing yet.
 
 python benchmarks/compilation.py [--quick] [--functions]
+python benchmarks/compilation.py --added
 
 Each part is run twice in one process with an empty cache; what the first time takes longer is
 compilation. In the order of a first `pmsr fit`: what a part shares with one above it is counted
 there. With --functions also every compiled function, with all that it calls for the first time
 (wall clock); with --quick only what a search compiles.
+
+With --added something else: what gets a search ready in a first process, in a second, and in a
+third that has an operator of the user's own.
 """
 
 import argparse
@@ -76,14 +80,59 @@ def measure(quick, with_functions):
                     print("function", place, when - since, len(begun), sep="\t", flush=True)
 
 
+WARM_UP = """
+import time
+import sympy
+import pmsr
+from pmsr.search.warm_up import warm_up
+begin = time.process_time()
+{add}
+warm_up()
+print(time.process_time() - begin)
+"""
+ADD = """
+pmsr.add_operator("sinc", lambda x: sympy.sin(x) / x)
+law = pmsr.Equation("c0*sinc(x)", ["x"])
+pmsr.compute_evidence(law, [[1.0], [2.0], [3.0], [4.0]], [0.9, 0.4, 0.1, -0.2], random_seed=0)
+"""
+
+
+def measure_added():
+    """Print and keep the CPU seconds that get a search ready, also with an added operator."""
+    found = []
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        for name, add in (
+            ("first process", ""),
+            ("second process", ""),
+            ("with an added operator", ADD),
+        ):
+            done = subprocess.run(
+                [sys.executable, "-W", "ignore", "-c", WARM_UP.format(add=add)],
+                env=environment,
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            )
+            found.append((name, float(done.stdout)))
+            print(f"{name:24} {found[-1][1]:6.1f}", flush=True)
+    with (RESULTS / "added_operator.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("process", "cpu_seconds"))
+        writer.writerows(found)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--functions", action="store_true")
+    parser.add_argument("--added", action="store_true")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         return measure(options.quick, options.functions)
+    if options.added:
+        return measure_added()
     command = [sys.executable, __file__, "--measure", *sys.argv[1:]]
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib.resources import files
-from typing import Any, Literal
+from numbers import Real
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,22 @@ from numpy.typing import NDArray
 _LEAST_MAGNITUDE, _LARGEST_MAGNITUDE = 1e-100, 1e100
 _MOST_ROWS = 2.0**53  # beyond, one more makes no difference
 _MAX_SHOWN = 300  # characters of the names that an error lists
+
+
+class Constant(NamedTuple):
+    """A number that a user knows: the same in all rows, under a name of its own.
+
+    Parameters
+    ----------
+    value
+        The number; the middle of what it may be, where it is uncertain.
+    prior
+        None if it is exact; or how uncertain it is, a :class:`pmsr.evidence.priors.Prior`.
+    """
+
+    value: float
+    # Any: this module knows nothing of distributions.
+    prior: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +56,8 @@ class Data:
         Known errors of the variables, shape (N, d), none negative; None if all are exact.
     groups
         The experiment to which each row belongs; None if there is only one.
+    constants
+        Those of the variables that are known constants, by name.
     """
 
     X: NDArray[np.float64]
@@ -49,6 +68,7 @@ class Data:
     counts: NDArray[np.float64] | None = None
     X_err: NDArray[np.float64] | None = None
     groups: tuple[str, ...] | None = None
+    constants: Mapping[str, Constant] = field(default_factory=dict)
 
     def select(self, names: Sequence[str]) -> "Data":
         """Return the data with only the variables ``names``, in that order.
@@ -65,7 +85,8 @@ class Data:
         columns = [self.names.index(name) for name in names]
         X_err = None if self.X_err is None else np.ascontiguousarray(self.X_err[:, columns])
         X = np.ascontiguousarray(self.X[:, columns])
-        return replace(self, X=X, X_err=X_err, names=tuple(names))
+        constants = {name: one for name, one in self.constants.items() if name in names}
+        return replace(self, X=X, X_err=X_err, names=tuple(names), constants=constants)
 
     def take(self, rows: NDArray[Any]) -> "Data":
         """Return the data of only these rows, in this order.
@@ -120,8 +141,15 @@ class Data:
         return _is_constant(self.y)
 
     @property
+    def measured(self) -> tuple[str, ...]:
+        """The variables that are no known constants: what X has columns for."""
+        return tuple(name for name in self.names if name not in self.constants)
+
+    @property
     def constant(self) -> dict[str, float]:
         """The variables that are the same in all rows, within rounding, with their values.
+
+        Without those that are known constants, which are meant to be.
 
         Examples
         --------
@@ -129,7 +157,11 @@ class Data:
         {'T': 293.0}
         """
         pairs = zip(self.names, self.X.T, strict=True)
-        return {name: float(values[0]) for name, values in pairs if _is_constant(values)}
+        return {
+            name: float(values[0])
+            for name, values in pairs
+            if name not in self.constants and _is_constant(values)
+        }
 
 
 def leave_out_constant(data: Data) -> Data:
@@ -150,7 +182,7 @@ def leave_out_constant(data: Data) -> Data:
     """
     constant = data.constant
     varying = [name for name in data.names if name not in constant]
-    if not varying:
+    if all(name in data.constants for name in varying):
         raise ValueError(
             f"Every column of X is the same in all rows, {', '.join(map(repr, constant))}: nothing "
             f"can explain {data.target!r}. Give a variable that varies; if one does, subtract its "
@@ -169,6 +201,7 @@ def make_data(
     sample_weight: Any = None,
     X_err: Any = None,
     groups: Any = None,
+    constants: Mapping[str, Constant | float] | None = None,
 ) -> Data:
     """Return the measurements as arrays of floats, with their names.
 
@@ -194,6 +227,8 @@ def make_data(
         of those columns that have errors. 0 is exact.
     groups
         Label of the experiment to which each row belongs, of two rows or more.
+    constants
+        Known constants by name, which become the last of the variables.
 
     Returns
     -------
@@ -237,7 +272,7 @@ def make_data(
         X_err=None if X_err is None else _read_input_errors(X_err, y, checked_names, len(outputs)),
         groups=None if groups is None else _read_groups(groups, y, len(outputs)),
     )
-    data = _keep_seen(data)
+    data = _add_constants(_keep_seen(data), constants or {})
     _check_spread(data.y, target)
     return data
 
@@ -257,12 +292,54 @@ def make_data_for(variables: Sequence[str], X: Any, y: Any, **measured: Any) -> 
     ('a',)
     """
     columns, found_names = _split_columns(X)
-    if found_names is None and len(columns) == len(variables):
-        return make_data(X, y, names=variables, **measured)
+    known = measured.get("constants") or {}
+    named = [name for name in variables if name not in known]
+    if found_names is None and len(columns) == len(named):
+        return make_data(X, y, names=named, **measured).select(variables)
     return make_data(X, y, **measured).select(variables)
 
 
-def check_X(X: Any, names: Sequence[str], *, others: bool = False) -> NDArray[np.float64]:
+def _add_constants(data: Data, constants: Mapping[str, Constant | float]) -> Data:
+    """Append known constants to the variables, after checking their names and values."""
+    if not isinstance(constants, Mapping):
+        raise ValueError(
+            f"constants must be a dictionary of names and values, got {constants!r}. "
+            'Use constants={"g": 9.81}.'
+        )
+    if not constants:
+        return data
+    found: dict[str, Constant] = {}
+    for name, constant in constants.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(
+                f"The name of a constant must be an identifier, got {name!r}. Use a word such as g."
+            )
+        if name in data.names or name == data.target:
+            what = "the target" if name == data.target else "a column"
+            raise ValueError(
+                f"The constant {name!r} has the name of {what}. Rename the constant, or leave the "
+                "column out."
+            )
+        one = constant if isinstance(constant, Constant) else Constant(constant)
+        value: Any = one.value  # whatever a user gave
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            raise ValueError(f"The constant {name!r} must be a finite number, got {value!r}.")
+        _check_magnitude(np.array([value], dtype=np.float64), f"The constant {name!r}")
+        found[name] = one._replace(value=float(value))
+    shape = (len(data.y), len(found))
+    more = np.broadcast_to([one.value for one in found.values()], shape)
+    X = np.ascontiguousarray(np.hstack([data.X, more]))
+    X_err = None if data.X_err is None else np.hstack([data.X_err, np.zeros(shape)])
+    return replace(data, X=X, X_err=X_err, names=(*data.names, *found), constants=found)
+
+
+def check_X(
+    X: Any,
+    names: Sequence[str],
+    *,
+    others: bool = False,
+    constants: Mapping[str, Constant] | None = None,
+) -> NDArray[np.float64]:
     """Return new values of the variables, in the order of ``names``.
 
     Parameters
@@ -274,6 +351,8 @@ def check_X(X: Any, names: Sequence[str], *, others: bool = False) -> NDArray[np
         Names of the variables, as in :attr:`Data.names`.
     others
         Whether a table may have columns that are not among the variables.
+    constants
+        Those of the variables that are known constants: X has no columns for them.
 
     Returns
     -------
@@ -285,6 +364,15 @@ def check_X(X: Any, names: Sequence[str], *, others: bool = False) -> NDArray[np
     >>> check_X(pd.DataFrame({"b": [2.0], "a": [1.0]}), ["a", "b"])
     array([[1., 2.]])
     """
+    if constants:
+        measured = [name for name in names if name not in constants]
+        values = check_X(X, measured, others=others) if measured else np.empty((len(X), 0))
+        found = dict(zip(measured, values.T, strict=True))
+        n = len(values)
+        columns = [
+            found[name] if name in found else np.full(n, constants[name].value) for name in names
+        ]
+        return np.ascontiguousarray(np.stack(columns, axis=1))
     if np.ndim(X) == 1 and len(names) > 1:
         raise ValueError(
             f"X must have {len(names)} columns ({', '.join(names)}), got one dimension. "
@@ -516,7 +604,11 @@ def _to_floats(column: Any, place: str) -> NDArray[np.float64]:
     if values.dtype.kind not in "biuf" or isinstance(dtype, pd.CategoricalDtype):
         # Text may be classes; dates are not, and nor is a target.
         is_text = values.dtype.kind in "OSUT" and place.startswith("Column")
-        classes = " If they are classes, give each a column of 0 and 1: pandas.get_dummies(X)."
+        classes = (
+            " If they are classes, there are two ways: take the column out of X and give it as "
+            "groups=, for constants of their own in each class, or give each class a column of 0 "
+            "and 1: pandas.get_dummies(X)."
+        )
         raise ValueError(
             f"{place}: values must be numbers, got {dtype}{_quote_example(values)}. "
             f"Convert them with astype(float), or leave the column out.{classes * is_text}"

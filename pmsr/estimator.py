@@ -15,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pmsr.data import Data, check_order, make_data
 from pmsr.equation.expression import Equation
+from pmsr.evidence.distributions import read_constants
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.prediction import check_level
+from pmsr.evidence.priors import record_known
 from pmsr.evidence.problem import Problem
 from pmsr.files import BROKEN, as_list, as_seed, as_text
 from pmsr.laws.coincidences import column_signs
@@ -64,7 +66,7 @@ _SEARCH = (
     "require",
     "exclude",
 )
-_SETTINGS = ("gamma", "noise", "extra_noise", "shared_sigma")
+_SETTINGS = ("gamma", "noise", "extra_noise", "shared_sigma", "positive")
 
 _OPERATORS = 'Use operators=("+", "*", "exp"), one list for all.'
 _COSTS = "Use law_prior=pmsr.laws.prior.LawPrior(...), which has the cost of every operator."
@@ -133,6 +135,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         under which the best of some laws has the largest evidence, see ``noise_table_``.
     extra_noise
         Whether noise of unknown size adds in quadrature to the errors that `fit` is given.
+    constants
+        Numbers that you know, by name, which laws may use as they use columns and which print as
+        names: ``{"g": 9.81, "k": (1.38e-23, 1e-25)}``. One with a standard error, or a PyMC
+        distribution, is a parameter with that prior wherever a law is weighed; the search takes
+        it for exact until then. ``predict`` knows them: X has no columns for them.
+    positive
+        Whether the parameters of a law keep the sign that they have at its best fit: what is known
+        of rates, masses and distances. The prior has nothing on the other side of zero.
     shared_sigma
         Whether the groups that `fit` is given have noise of one size, or each has its own.
     law_prior
@@ -231,6 +241,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         gamma: float | str = "paper",
         noise: str = "gaussian",
         extra_noise: bool = False,
+        constants: Mapping[str, Any] | None = None,
+        positive: bool = False,
         shared_sigma: bool = False,
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
@@ -260,6 +272,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.gamma = gamma
         self.noise = noise
         self.extra_noise = extra_noise
+        self.constants = constants
+        self.positive = positive
         self.shared_sigma = shared_sigma
         self.law_prior = law_prior
         self.interval = interval
@@ -345,8 +359,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
         What `fit` does with a table, once its columns are known to be what they must be.
         """
-        self.n_features_in_ = len(data.names)
-        self.feature_names_in_ = np.array(data.names, dtype=object)
+        self.n_features_in_ = len(data.measured)
+        self.feature_names_in_ = np.array(data.measured, dtype=object)
         return self._fit(data)
 
     def _fit(self, data: Data) -> "BayesianSymbolicRegressor":
@@ -400,6 +414,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             settings=settings,
             random_seed=random_seed,
         )
+        if is_open:  # a search that goes on has the table of the first
+            self.result_ = replace(self.result_, noise_table=self.noise_table_)
         with time_limit(found.limit):
             warn(self.warnings_)
         return self
@@ -484,6 +500,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             values,
             pd.Series(target, name=_name_of(y), index=index),
             names=None if names is None else [str(name) for name in names],
+            constants=read_constants(self.constants),
             **measured,
         )
 
@@ -803,7 +820,10 @@ def load(path: str | Path) -> BayesianSymbolicRegressor | Result:
         # What `fit` would refuse is refused now.
         search = estimator._search(result.data)
         units_of(search, result.data)
-        Problem.of(result.data, estimator._settings(), search.max_parameters)
+        settings = estimator._settings()
+        if settings.noise == AUTO_NOISE:
+            settings = replace(settings, noise=result.settings.noise)
+        Problem.of(result.data, settings, search.max_parameters)
         named = about["named"]
         for value, kinds in (
             (named, bool),
@@ -817,9 +837,11 @@ def load(path: str | Path) -> BayesianSymbolicRegressor | Result:
     except BROKEN as error:
         raise damaged(path, error) from None
     estimator.result_ = result
-    estimator.n_features_in_ = len(result.data.names)
+    if result.noise_table is not None:
+        estimator.noise_table_ = result.noise_table
+    estimator.n_features_in_ = len(result.data.measured)
     if named:
-        estimator.feature_names_in_ = np.array(result.data.names, dtype=object)
+        estimator.feature_names_in_ = np.array(result.data.measured, dtype=object)
     return estimator
 
 
@@ -836,6 +858,7 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
         "forbid": {name: list(one) for name, one in (parameters["forbid"] or {}).items()},
         "max_uses": {name: int(most) for name, most in (parameters["max_uses"] or {}).items()},
         "units": _record_units(parameters["units"]),
+        "constants": _record_constants(parameters["constants"]),
     }
     return {
         **{name: _plain(value) for name, value in parameters.items()},
@@ -871,6 +894,16 @@ def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def _record_units(units: Mapping[str, str] | str | None) -> dict[str, str] | str | None:
     return dict(units) if isinstance(units, Mapping) else units
+
+
+def _record_constants(constants: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return constants as JSON knows them; of a PyMC distribution, only words."""
+    if constants is None:
+        return None
+    return {
+        name: one.value if one.prior is None else record_known(one.prior)
+        for name, one in read_constants(constants).items()
+    }
 
 
 def check_guesses(guesses: Sequence[Equation], data: Data, units: Units) -> None:

@@ -76,6 +76,10 @@ class Settings:
     shared_sigma
         Whether the groups of the data have noise of one size, or each has its own. Without groups
         there is one size in any case.
+    positive
+        Whether parameters keep the sign that they have at a law's best fit: the prior has nothing
+        on the other side of zero. ``c0 - c1*x`` with positive parameters and ``c0 + c1*x`` with a
+        negative one are the same law. Parameters with priors of their own have these instead.
 
     References
     ----------
@@ -105,9 +109,10 @@ class Settings:
     noise: str = "gaussian"
     extra_noise: bool = False
     shared_sigma: bool = False
+    positive: bool = False
 
     def __post_init__(self) -> None:
-        for flag in ("thorough", "extra_noise", "shared_sigma"):
+        for flag in ("thorough", "extra_noise", "shared_sigma", "positive"):
             if not isinstance(getattr(self, flag), bool):
                 raise ValueError(f"{flag} must be True or False, got {getattr(self, flag)!r}.")
         _check_choice("parameter_prior", self.parameter_prior, ("invariant", "flat"))

@@ -80,6 +80,7 @@ class Question(NamedTuple):
     mean: float
     low: float
     high: float
+    group: int | None = None
 
 
 class Browser:
@@ -230,6 +231,11 @@ def use(browser: Browser, page: Path, questions: list[Question]) -> list[str]:
         shown = browser.evaluate("document.getElementById('live-choice').value")
         if shown != str(question.rank):
             wrong.append(f"law {question.rank} was clicked, {shown} is shown")
+        if question.group is not None:
+            browser.evaluate(
+                "(() => { const e = document.getElementById('input-group');"
+                f"e.value = {question.group}; e.dispatchEvent(new Event('change')); }})()"
+            )
         for place, value in question.inputs.items():
             browser.click(f"#input-{place}")
             browser.evaluate(f"document.getElementById('input-{place}').select()")
@@ -271,7 +277,7 @@ def use(browser: Browser, page: Path, questions: list[Question]) -> list[str]:
 
 def write_as_page(value: float, question: Question) -> str:
     """Write a number as the page does."""
-    from pmsr.report.page import digits_for, short
+    from pmsr.report.digits import digits_for, short
 
     return short(value, digits_for(question.low, question.high))
 
@@ -310,17 +316,20 @@ def make_samples() -> dict[Path, list[Question]]:
             one = result[place]
             if one.evidence.failure is not None or not one.used:
                 continue
-            for share in (0.0, 0.37, 1.2):
-                low, high = one.data.X.min(axis=0), one.data.X.max(axis=0)
-                point = np.array([float(f"{v:.5g}") for v in low + share * (high - low)])
-                with quietly():
-                    row = one.tabulate_at(point[None, :], 0.95).iloc[0]
-                names = [result.data.names.index(name) for name in one.used]
-                own = [one.data.names.index(name) for name in one.used]
-                inputs = dict(zip(names, point[own].tolist(), strict=True))
-                ends = row["prediction_low"], row["prediction_high"]
-                if np.isfinite([row["mean"], *ends]).all():
-                    questions.append(Question(place + 1, inputs, row["mean"], *ends))
+            parts = list(one.parts.values())
+            for group, part in enumerate(parts or [one]):
+                for share in (0.0, 0.37, 1.2):
+                    low, high = part.data.X.min(axis=0), part.data.X.max(axis=0)
+                    point = np.array([float(f"{v:.5g}") for v in low + share * (high - low)])
+                    with quietly():
+                        row = part.tabulate_at(point[None, :], 0.95).iloc[0]
+                    names = [result.data.names.index(name) for name in one.used]
+                    own = [one.data.names.index(name) for name in one.used]
+                    inputs = dict(zip(names, point[own].tolist(), strict=True))
+                    ends = row["prediction_low"], row["prediction_high"]
+                    if np.isfinite([row["mean"], *ends]).all():
+                        found = Question(place + 1, inputs, row["mean"], *ends)
+                        questions.append(found._replace(group=group if parts else None))
         pages[path] = questions
 
     def find(X, y, search: Search) -> Result:
@@ -362,6 +371,14 @@ def make_samples() -> dict[Path, list[Question]]:
     laws = ["c0*exp(-t/c1)", "c0/(1 + c1*t)"]
     y = pd.Series(3.0 * decay + errors * rng.normal(size=14), name="A")
     write("errors", weigh_equations(laws, X, y, y_err=errors, random_seed=1))
+    across = np.full(14, 0.1)
+    write("both", weigh_equations(laws, X, y, y_err=errors, X_err=across, random_seed=1))
+    groups = np.repeat(["brass", "<i>steel</i>", "a label that is rather long"], 8)
+    rates = np.repeat([0.4, 0.9, 0.2], 8)
+    X = pd.DataFrame({"t": np.tile(np.linspace(0.2, 5.0, 8), 3)})
+    y = pd.Series(5.0 * np.exp(-rates * X["t"]) + rng.normal(0.0, 0.08, 24), name="A")
+    write("groups", weigh_equations(laws, X, y, groups=groups, random_seed=1))
+    X = pd.DataFrame({"t": np.linspace(0.1, 6.0, 14)})
     noises = {
         "poisson": rng.poisson(40.0 * decay).astype(float),
         "student": 3.0 * decay + 0.1 * rng.standard_t(4, 14),

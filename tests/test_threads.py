@@ -330,11 +330,13 @@ def test_two_threads_cannot_add_the_same_operator(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("restless")
-def test_the_loops_are_compiled_once_when_threads_meet_a_new_operator(with_softplus, monkeypatch):
+def test_a_new_operator_is_compiled_once_when_threads_meet_it(with_softplus, monkeypatch):
     times = []
-    compile_anew = pmsr.equation.kernels._compile_anew
+    compile_added = pmsr.equation.linking._compile_added
     monkeypatch.setattr(
-        pmsr.equation.kernels, "_compile_anew", lambda: times.append(1) or compile_anew()
+        pmsr.equation.linking,
+        "_compile_added",
+        lambda rows: times.append(1) or compile_added(rows),
     )
     law = Equation("c0*softplus(c1*x)", ["x"]).program
     X = np.linspace(0.0, 2.0, 50)[:, None]

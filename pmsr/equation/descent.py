@@ -18,7 +18,8 @@ from numba import cfunc, njit, types
 from numpy.typing import NDArray
 
 from pmsr.equation import kernels, structure
-from pmsr.equation.operators import BUILT_IN, LITERAL, PARAMETER, table_fingerprint
+from pmsr.equation.linking import LINKED, follow_table
+from pmsr.equation.operators import LITERAL, PARAMETER
 from pmsr.magnitude import LONG, SHORT
 from pmsr.threads import ONE_AT_A_TIME
 
@@ -765,14 +766,13 @@ _SIGNATURE = types.int64(
     _flags,
     types.boolean,
 )
-_evaluators: dict[int, Any] = {}
+_evaluators: list[Any] = []
 
 
 def _evaluate(nodes, literals, theta, X, n, table, adjoint, forward, backward, goes_back):  # type: ignore[no-untyped-def]
     """Compute some nodes for one theta and, if it goes back, derivatives by others.
 
-    A row that a user added may raise an error, which cannot leave this function: then the law is
-    not a number.
+    An error cannot leave this function: then the law is not a number.
     """
     try:
         kernels._sweep(nodes, literals, theta, X, n, table, forward)
@@ -794,24 +794,23 @@ def _ask(evaluate, nodes, literals, matrix, flags):  # type: ignore[no-untyped-d
 
 
 def _evaluator() -> Any:
-    """Return a pointer to `_evaluate` for today's operators.
+    """Return a pointer to `_evaluate`.
 
-    As in `kernels`, what is compiled for a user's rows stays out of the cache that all share, and
-    the fingerprint tells whether what comes from there was made of the code of today.
+    The fingerprint tells whether what comes from the disk was made of the code of today.
     """
+    follow_table()
     with ONE_AT_A_TIME:
-        wanted = table_fingerprint()
-        if wanted not in _evaluators:
+        if not _evaluators:
             nodes, literals = np.zeros((1, 3), dtype=np.int32), np.zeros(1)
             matrix, flags = np.zeros((1, 1)), np.zeros(1, dtype=np.bool_)
             kernels.run_compiled("_sweep", nodes, literals, matrix, matrix, 0, matrix, flags)
-            make = cfunc(_SIGNATURE, error_model="numpy", cache=wanted == BUILT_IN)
+            make = cfunc(_SIGNATURE, error_model="numpy", cache=True)
             made = make(_evaluate)
-            if _ask(made, nodes, literals, matrix, flags) != wanted + _SEAM:
+            if _ask(made, nodes, literals, matrix, flags) != LINKED + _SEAM:
                 made._cache.flush()
                 made = make(_evaluate)
-            _evaluators[wanted] = made
-        return _evaluators[wanted]
+            _evaluators.append(made)
+        return _evaluators[0]
 
 
 def run_screen(*arguments: Any) -> None:

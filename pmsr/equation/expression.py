@@ -43,6 +43,7 @@ MAX_LENGTH = 10_000  # characters of an equation
 MAX_PARAMETERS = 200  # of an equation
 MAX_SHARED = 20  # parameters that occur more than once: the key tries them in turn
 MAX_DEPTH = 100  # nested brackets, calls and exponents of an equation
+_BUILT_IN = {"pi": sympy.pi, "e": sympy.E}  # unless a variable or a parameter has the name
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _PARAMETER = re.compile(r"(?=[^\W\d_])([^\W\d]+?)_?([0-9]+)")  # c0, theta_2: a word and digits
 _GREEK = frozenset(
@@ -81,7 +82,8 @@ class Equation:
         The right-hand side, in Python's notation: ``"c0*sqrt(H)"``. It is parsed, never executed.
     variables
         Names of the columns of X. In the text, a name that is not an identifier stands in
-        backquotes: ``"c0*`drop height`"``.
+        backquotes: ``"c0*`drop height`"``. ``pi`` and ``e`` are numbers unless a variable or a
+        parameter has the name.
     parameters
         Names of parameters. A letter or word plus digits (c0, k1, theta_2) is a parameter
         unasked, unless a variable has this name, or it looks like a misspelt variable: x0 next to
@@ -109,6 +111,7 @@ class Equation:
     variables: tuple[str, ...]
     parameters: tuple[str, ...]
     expression: Any
+    known: tuple[str, ...] = ()
 
     def __init__(self, text: str, variables: Sequence[str], parameters: Sequence[str] = ()) -> None:
         if not isinstance(text, str):
@@ -205,6 +208,48 @@ class Equation:
         other = Equation.__new__(Equation)
         other.__dict__["key"] = self.key  # a canonical form's key is its own
         other._set(self.canonical, self.variables, ())
+        return other.with_known(self.known) if self.known else other
+
+    def with_variables(self, names: Sequence[str]) -> "Equation":
+        """Return the equation with these parameters, as far as it has them, as variables.
+
+        Examples
+        --------
+        >>> Equation("c0*sqrt(h/g)", ["h"], ["g"]).with_variables(["g"]).variables
+        ('h', 'g')
+        """
+        turned = [name for name in names if name in self.parameters]
+        if not turned:
+            return self
+        rest = [name for name in self.parameters if name not in turned]
+        other = Equation.from_real(self.expression, (*self.variables, *turned), rest)
+        other.__dict__["text"] = self.text
+        return other
+
+    def with_known(self, names: Sequence[str]) -> "Equation":
+        """Return the equation with these names as parameters of which something is known.
+
+        Variables among them become parameters. In the key they keep their names: with a prior
+        of its own, a parameter is not any number.
+
+        Examples
+        --------
+        >>> fall = Equation("c0*sqrt(h/g)", ["h", "g"]).with_known(["g"])
+        >>> fall.variables, fall.parameters, fall.key
+        (('h',), ('c0', 'g'), 'c0*sqrt(`h`/`g`)')
+        """
+        occurring = {symbol.name for symbol in self.expression.free_symbols}
+        known = tuple(name for name in names if name in occurring)
+        if known == self.known and not set(self.variables) & set(names):
+            return self
+        variables = tuple(name for name in self.variables if name not in names)
+        parameters = (*self.parameters, *(name for name in known if name not in self.parameters))
+        other = Equation.__new__(Equation)
+        other.__dict__.update(
+            variables=variables, parameters=parameters, expression=self.expression, known=known
+        )
+        if "text" in self.__dict__:
+            other.__dict__["text"] = self.text
         return other
 
     def _set(self, expression: Any, variables: Sequence[str], listed: Sequence[str]) -> None:
@@ -247,14 +292,15 @@ class Equation:
     def key(self) -> str:
         """Text that is the same for all equations with the same canonical form."""
         with ONE_AT_A_TIME:
-            return canonical_key(self.expression, self.variables, self.parameters)
+            rest = [name for name in self.parameters if name not in self.known]
+            return canonical_key(self.expression, (*self.variables, *self.known), rest)
 
     @cached_property
     def canonical(self) -> Any:
         """The SymPy expression of the key, in the parameters of `parameter_names`: c0, c1, ..."""
         key = self.key
         with ONE_AT_A_TIME:
-            return tidy(parse(key, _resolver(self.variables, ())))
+            return tidy(parse(key, _resolver((*self.variables, *self.known), ())))
 
     @cached_property
     def program(self) -> Program:
@@ -283,6 +329,8 @@ class Equation:
         }
         if real_symbol("pi") in names:
             names[sympy.pi] = repr(math.pi)
+        if real_symbol("e") not in names:
+            names[sympy.E] = "e"
         leading = [real_symbol(name) for name in self.parameters]
         with ONE_AT_A_TIME:
             return write(self.expression, names, leading=leading)
@@ -299,7 +347,7 @@ class Equation:
         return f"${self.latex()}$"
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("text", "variables", "parameters", "expression")
+        kept = ("text", "variables", "parameters", "expression", "known")
         return {name: self.__dict__[name] for name in kept if name in self.__dict__}
 
 
@@ -366,8 +414,8 @@ def _resolver(variables: Sequence[str], parameters: Sequence[str]) -> Callable[[
                     f"{_suggestion(name, variables)} If it is a parameter, list it in parameters=."
                 )
             return real_symbol(name)
-        if name == "pi":
-            return sympy.pi
+        if name in _BUILT_IN:
+            return _BUILT_IN[name]
         raise ValueError(_unknown(name, variables, parameters))
 
     return resolve
@@ -382,10 +430,8 @@ def _suggestion(name: str, variables: Sequence[str]) -> str:
 def _unknown(name: str, variables: Sequence[str], parameters: Sequence[str]) -> str:
     if name in function_names():
         return f"{name!r} is a function: write {name}(...)."
-    if name in ("e", "E"):
-        return (
-            f"Unknown name {name!r}. Write exp(1) for Euler's number. {_suggestion('', variables)}"
-        )
+    if name == "E":
+        return f"Unknown name {name!r}. Write e for Euler's number. {_suggestion('', variables)}"
     known = [*variables, *parameters, *function_names()]
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"Did you mean {close[0]!r}? " if close else ""

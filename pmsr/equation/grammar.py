@@ -283,7 +283,8 @@ def write(
     expression
         A SymPy expression.
     names
-        What to write for each symbol (and for ``sympy.pi``, if not ``pi``).
+        What to write for each symbol (and for ``sympy.pi``, if not ``pi``, and for ``sympy.E``, if
+        not ``exp(1)``).
     leading
         Symbols that come first in their sums and products.
     signless
@@ -370,7 +371,7 @@ class _Writer:
                 return sign, str(abs(e.p)), ATOM
             return sign, f"{abs(e.p)}/{e.q}", PRODUCT
         if e is sympy.S.Exp1:
-            return 1, "exp(1)", ATOM
+            return 1, self.names.get(e, "exp(1)"), ATOM
         if e is sympy.S.Pi:
             return 1, self.names.get(e, "pi"), ATOM
         value = float(e)

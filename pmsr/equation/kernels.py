@@ -1,7 +1,8 @@
 """Compiled loops over the integer table of an equation: value, Jacobian, descent.
 
 Everything that is called thousands of times a second. Kernels that apply operators return the
-fingerprint of the table of operators that they were compiled for.
+fingerprint of the built-in rows that they were compiled for; those of users are linked when a
+kernel is called.
 """
 
 import math
@@ -11,16 +12,13 @@ import numpy as np
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 
+from pmsr.equation.linking import LINKED, compile_derivatives, compile_values, follow_table
 from pmsr.equation.operators import (
-    BUILT_IN,
     FIRST_OPERATOR,
     LITERAL,
     PARAMETER,
     POWER,
     VARIABLE,
-    compile_derivatives,
-    compile_values,
-    table_fingerprint,
 )
 from pmsr.magnitude import LONG, SHORT
 from pmsr.threads import ONE_AT_A_TIME
@@ -30,37 +28,28 @@ BLOCK = 512  # values of a node that are computed together: few dispatches, and 
 
 
 def run_compiled(name: str, *arguments: Any) -> None:
-    """Call a compiled kernel; compile all anew if it was made for another table of operators."""
-    if globals()[name](*arguments) != table_fingerprint():
+    """Call a compiled kernel; compile all anew if it was made for other built-in rows."""
+    follow_table()
+    if globals()[name](*arguments) != LINKED:
         with ONE_AT_A_TIME:
             # Another thread may have compiled meanwhile.
-            if globals()[name](*arguments) != table_fingerprint():
+            if globals()[name](*arguments) != LINKED:
                 _compile_anew()
                 globals()[name](*arguments)
 
 
 def _compile_anew() -> None:
-    """Link today's rows. Kernels with a user's rows stay out of the cache that all share.
+    """Make new kernels, which forget what is on disk.
 
-    The kernels are new ones: another thread may be in the middle of an old one. Until all are in
-    place nobody compiles, or an old kernel could be linked with some of the new.
+    Another thread may be in the middle of an old one. Until all are in place nobody compiles, or an
+    old kernel could be linked with some of the new.
     """
-    global _apply, _push, _linked
-    is_built_in = table_fingerprint() == BUILT_IN
     with global_compiler_lock:
-        if _linked != table_fingerprint():
-            _apply, _push, _linked = _link()
         for name in _LINKED_KERNELS:
-            jit = njit(error_model="numpy", nogil=True, cache=is_built_in)
+            jit = njit(error_model="numpy", nogil=True, cache=True)
             kernel = jit(globals()[name].py_func)
-            if is_built_in:
-                kernel.recompile()  # nothing yet, but it forgets what is on disk
+            kernel.recompile()  # nothing yet
             globals()[name] = kernel
-
-
-def _link() -> tuple[Any, Any, int]:
-    with ONE_AT_A_TIME:
-        return compile_values(), compile_derivatives(), table_fingerprint()
 
 
 # Dependencies first.
@@ -76,7 +65,7 @@ _LINKED_KERNELS = (
     "_descend",
 )
 
-_apply, _push, _linked = _link()
+_apply, _push, _linked = compile_values(), compile_derivatives(), LINKED
 
 # Compiling takes seconds, so the result is kept on disk. Numba looks only at the date of this
 # file: hence the fingerprint that each kernel returns, a constant since it was compiled.
@@ -608,8 +597,3 @@ def _descend(  # type: ignore[no-untyped-def]
         copy_into(theta[start], now[0], p)
         errors[start] = error
     return _linked
-
-
-if _linked != BUILT_IN:  # rows were added before this module was imported
-    with ONE_AT_A_TIME:
-        _compile_anew()

@@ -1,4 +1,4 @@
-"""The operators of Section 2.1: one row each, and the compiled loops that apply a row to arrays."""
+"""The operators of Section 2.1: one row each, and how a row follows from a form in SymPy."""
 
 import inspect
 import math
@@ -8,8 +8,8 @@ from collections.abc import (
     Iterable,
     Iterator,
     KeysView,
-    Mapping,
     MutableMapping,
+    Sequence,
     ValuesView,
 )
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 import sympy
-from numba import njit
+from sympy.printing.lambdarepr import LambdaPrinter
 
 from pmsr.threads import ONE_AT_A_TIME
 
@@ -76,7 +76,7 @@ class Table(MutableMapping[str, Operator]):
     def __init__(self, rows: Iterable[Operator]) -> None:
         # Never changed, only replaced: a dictionary must not grow while somebody walks along it.
         self._rows = {row.name: row for row in rows}
-        self.fingerprint = _digest(self._rows)
+        self.fingerprint = digest_rows(self._rows.values())
 
     def __setitem__(self, name: str, row: Operator) -> None:
         with ONE_AT_A_TIME:
@@ -88,7 +88,7 @@ class Table(MutableMapping[str, Operator]):
 
     def _replace(self, rows: dict[str, Operator]) -> None:
         # First the fingerprint: once a row can be used, loops without it must not pass for new.
-        self.fingerprint = _digest(rows)
+        self.fingerprint = digest_rows(rows.values())
         self._rows = rows
 
     def __getitem__(self, name: str) -> Operator:
@@ -116,9 +116,10 @@ class Table(MutableMapping[str, Operator]):
         return self._rows.items()
 
 
-def _digest(rows: Mapping[str, Operator]) -> int:
+def digest_rows(rows: Iterable[Operator]) -> int:
+    """Return a digest of names and scalar functions."""
     digest = blake2b(digest_size=7)
-    for row in rows.values():
+    for row in rows:
         digest.update(f"{row.name}/{row.arity}".encode())
         for function in (row.value, row.derivative):
             code = function.__code__
@@ -179,7 +180,7 @@ def operator_code(name: str) -> int:
 def add_operator(operator: Operator | str, form: Callable[..., Any] | None = None) -> None:
     """Add a row to the table; equations may use it from now on.
 
-    The loops are compiled anew at the next evaluation, which takes several seconds.
+    Its value and derivative are compiled at the next evaluation; all else stays compiled.
 
     Parameters
     ----------
@@ -187,8 +188,9 @@ def add_operator(operator: Operator | str, form: Callable[..., Any] | None = Non
         A row whose name is an identifier that is not taken; or the name alone.
     form
         With a name: a function from one or two SymPy arguments to a SymPy expression, such as
-        ``lambda x: sympy.sin(x)/x``. Value, derivative and PyTensor form are derived from it, and
-        are not numbers where it is not defined, here at 0.
+        ``lambda x: sympy.sin(x)/x``. Value, derivative and PyTensor form are derived from it. Where
+        a form of one argument is 0/0 but has a limit, as here at 0, it is that; elsewhere what is
+        not defined is not a number.
 
     Examples
     --------
@@ -233,11 +235,16 @@ def add_operator(operator: Operator | str, form: Callable[..., Any] | None = Non
 def derive_operator(name: str, form: Callable[..., Any]) -> Operator:
     """Return the row of an operator whose value and derivative follow from its SymPy form.
 
+    Where a form in one argument is 0/0 but has a limit, value and derivative are those of its
+    series.
+
     Examples
     --------
     >>> row = derive_operator("sinc", lambda x: sympy.sin(x) / x)
     >>> round(row.value(2.0), 4), round(row.derivative(2.0, row.value(2.0)), 4)
     (0.4546, -0.4354)
+    >>> row.value(0.0), row.derivative(0.0, 1.0)
+    (1.0, 0.0)
     """
     arity = len(inspect.signature(form).parameters)
     if arity not in (1, 2):
@@ -253,19 +260,23 @@ def derive_operator(name: str, form: Callable[..., Any]) -> Operator:
         raise ValueError(
             f"The form of {name!r} must be a SymPy expression in its arguments, got {expression}."
         )
-    slopes = [_source(name, expression.diff(symbol)) for symbol in symbols]
+    if expression.has(sympy.Max, sympy.Min, sympy.Heaviside):
+        expression = expression.rewrite(sympy.Piecewise)
+    gaps = _find_gaps(expression, symbols[0]) if arity == 1 else []
+    whole = _with_series(expression, symbols[0], gaps)
+    slopes = [_source(name, whole.diff(symbol)) for symbol in symbols]
     arguments = ", ".join(map(str, symbols))
     value, derivative = (
         eval(f"lambda {names}: {body}", {"math": math})
         for names, body in (
-            (arguments, _source(name, expression)),
+            (arguments, _source(name, whole)),
             (f"{arguments}, v", slopes[0] if arity == 1 else f"({slopes[0]}, {slopes[1]})"),
         )
     )
-    tensor = sympy.lambdify(symbols, expression, modules=[_PYTENSOR_NAMES, vars(pt)])
+    tensor = _tensor_form(expression, symbols, gaps)
     try:
         tensor(*(pt.dscalar() for _ in symbols))
-    except (TypeError, NameError) as error:
+    except (TypeError, NameError, AttributeError, ValueError) as error:
         raise ValueError(
             f"The form of {name!r} cannot be written for PyTensor ({error}). Give all columns: "
             "pmsr.Operator(name, arity, sympy, pytensor, value, derivative)."
@@ -273,8 +284,135 @@ def derive_operator(name: str, form: Callable[..., Any]) -> Operator:
     return Operator(name, arity, sympy.Function(name, real=True), tensor, value, derivative)
 
 
+@dataclass(frozen=True)
+class Gap:
+    """A place where a form is 0/0, and the series that holds within a radius of it."""
+
+    place: Any
+    radius: float
+    series: Any
+
+
+def _find_gaps(expression: Any, symbol: Any) -> list[Gap]:
+    """Find the places at which a form is not defined, but has a limit and a series."""
+    try:
+        places = sympy.singularities(expression, symbol, sympy.S.Reals)
+    except (NotImplementedError, ValueError, TypeError):
+        places = sympy.S.EmptySet
+    # What SymPy cannot list, or lists without end, is looked at where it matters most.
+    listed = list(places) if isinstance(places, sympy.FiniteSet) else [sympy.S.Zero]
+    gaps = []
+    for place in listed:
+        if expression.subs(symbol, place).is_finite:
+            continue
+        try:
+            series = sympy.series(expression, symbol, place, _TERMS).removeO()
+        except (NotImplementedError, ValueError, TypeError, sympy.PoleError):
+            continue
+        radius = _radius(expression, series, symbol, place)
+        if radius is not None:
+            gaps.append(Gap(place, radius, sympy.N(series, 17)))
+    return gaps
+
+
+def _radius(expression: Any, series: Any, symbol: Any, place: Any) -> float | None:
+    """Return the distance up to which a series is as good as its function, or None."""
+    if not series.is_polynomial(symbol):
+        return None
+    for radius in (0.03, 0.01, 1e-3, 1e-4, 1e-5):
+        errors = []
+        for sign in (1, -1):
+            at = {symbol: place + sign * sympy.Float(radius, 50)}
+            for one, other in (
+                (expression, series),
+                (expression.diff(symbol), series.diff(symbol)),
+            ):
+                exact = one.evalf(50, subs=at)
+                error = abs(exact - other.evalf(50, subs=at)) / (1 + abs(exact))
+                errors.append(float(error) if error.is_number and error.is_real else math.inf)
+        if max(errors) < 1e-13:
+            return radius
+    return None
+
+
+_TERMS = 10  # of a series
+
+
+def _with_series(expression: Any, symbol: Any, gaps: Sequence[Gap]) -> Any:
+    """Return a form with its series at the gaps."""
+    if not gaps:
+        return expression
+    near = [(gap.series, sympy.Abs(symbol - gap.place) < gap.radius) for gap in gaps]
+    return sympy.Piecewise(*near, (expression, True))
+
+
+class _TensorPrinter(LambdaPrinter):
+    """Writes forms in functions of PyTensor, whose comparisons are no Python conditions."""
+
+    def _print_Piecewise(self, expr: Any) -> str:
+        text = "nan"
+        for value, condition in reversed(expr.args):
+            own = self._print(value)
+            taken = condition == sympy.true
+            text = own if taken else f"switch({self._print(condition)}, {own}, {text})"
+        return text
+
+    def _print_Relational(self, expr: Any) -> str:
+        names = {"==": "eq", "!=": "neq", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+        return f"{names[expr.rel_op]}({self._print(expr.lhs)}, {self._print(expr.rhs)})"
+
+    def _print_And(self, expr: Any) -> str:
+        return self._joined("and_", expr.args)
+
+    def _print_Or(self, expr: Any) -> str:
+        return self._joined("or_", expr.args)
+
+    def _print_Not(self, expr: Any) -> str:
+        return f"invert({self._print(expr.args[0])})"
+
+    def _joined(self, name: str, parts: Sequence[Any]) -> str:
+        text = self._print(parts[0])
+        for part in parts[1:]:
+            text = f"{name}({text}, {self._print(part)})"
+        return text
+
+
+def _tensor_form(
+    expression: Any, symbols: Sequence[Any], gaps: Sequence[Gap]
+) -> Callable[..., Any]:
+    """Return a form as a function of PyTensor variables."""
+
+    def written(form: Any) -> Callable[..., Any]:
+        modules = [_PYTENSOR_NAMES, vars(pt)]
+        made: Callable[..., Any] = sympy.lambdify(
+            symbols, form, modules=modules, printer=_TensorPrinter
+        )
+        return made
+
+    general = written(expression)
+    if not gaps:
+        return general
+    series = [written(gap.series) for gap in gaps]
+    limits = [(float(gap.place), gap.radius) for gap in gaps]
+
+    def tensor(a: Any) -> Any:
+        # The form is kept away from its gaps: a derivative that is not a number stays none when it
+        # is multiplied by 0.
+        near = [pt.lt(pt.abs(a - place), radius) for place, radius in limits]
+        away = a
+        for is_near, (place, radius) in zip(near, limits, strict=True):
+            away = pt.switch(is_near, place + radius, away)
+        value = general(away)
+        for is_near, one in zip(near, series, strict=True):
+            value = pt.switch(is_near, one(a), value)
+        return value
+
+    return tensor
+
+
 # Where PyTensor's name is not SymPy's.
 _PYTENSOR_NAMES = {
+    "nan": np.nan,
     "asin": pt.arcsin,
     "acos": pt.arccos,
     "atan": pt.arctan,
@@ -283,6 +421,7 @@ _PYTENSOR_NAMES = {
     "atanh": pt.arctanh,
     "atan2": pt.arctan2,
     "Abs": pt.abs,
+    "sign": pt.sign,
 }
 
 
@@ -333,6 +472,7 @@ def table_fingerprint() -> int:
 
 
 BUILT_IN = table_fingerprint()  # of the rows above, before a user adds any
+BUILT_IN_ROWS = tuple(OPERATORS.values())
 _BUILT_IN_NAMES = tuple(OPERATORS)
 
 
@@ -347,54 +487,3 @@ def take_over(added: tuple[Operator, ...]) -> None:
         for row in added:
             if row.name not in OPERATORS:
                 OPERATORS[row.name] = row
-
-
-_jit = njit(error_model="numpy", nogil=True)
-
-
-def compile_values() -> Callable[..., Any]:
-    """Link the rows' values into one compiled ``apply(code, a, b, out)`` over whole arrays."""
-    lines = ["for i in range(out.size):", "    out[i] = nan  # a code that is not in the table"]
-    branches = {}
-    for code, row in enumerate(OPERATORS.values(), FIRST_OPERATOR):
-        value = f"f{code}(a[i])" if row.arity == 1 else f"f{code}(a[i], b[i])"
-        branches[code] = ["for i in range(out.size):", f"    out[i] = {value}"]
-    return _link("code, a, b, out", branches, lines, [row.value for row in OPERATORS.values()])
-
-
-def compile_derivatives() -> Callable[..., Any]:
-    """Link the rows' derivatives into one compiled ``push(code, a, b, v, g, g_a, g_b)``.
-
-    It adds to ``g_a`` and ``g_b`` what the adjoint ``g`` of the value ``v`` sends down to the
-    arguments ``a`` and ``b``. An argument without parameters is sent an empty adjoint, and skipped.
-    """
-    branches = {}
-    for code, row in enumerate(OPERATORS.values(), FIRST_OPERATOR):
-        branches[code] = ["for i in range(g_a.size):"]
-        if row.arity == 1:
-            branches[code] += [f"    g_a[i] += g[i] * f{code}(a[i], v[i])"]
-        else:
-            branches[code] += [f"    g_a[i] += g[i] * f{code}(a[i], b[i], v[i])[0]"]
-            branches[code] += ["for i in range(g_b.size):"]
-            branches[code] += [f"    g_b[i] += g[i] * f{code}(a[i], b[i], v[i])[1]"]
-    functions = [row.derivative for row in OPERATORS.values()]
-    return _link("code, a, b, v, g, g_a, g_b", branches, ["pass"], functions)
-
-
-def _link(
-    arguments: str, branches: dict[int, list[str]], otherwise: list[str], functions: list[Any]
-) -> Any:
-    """Compile one function with a branch for each code, in which f and the code is the row's.
-
-    Written as text, because a chain of functions, one for each row, is optimised by LLVM once for
-    each of its links: ten seconds instead of three.
-    """
-    lines = [f"def linked({arguments}):"]
-    for code, branch in branches.items():
-        lines += [f"    if code == {code}:", *(f"        {line}" for line in branch)]
-        lines += ["        return"]
-    lines += [f"    {line}" for line in otherwise]
-    names = {f"f{code}": _jit(one) for code, one in enumerate(functions, FIRST_OPERATOR)}
-    namespace: dict[str, Any] = {**names, "nan": np.nan}
-    exec("\n".join(lines), namespace)
-    return _jit(namespace["linked"])

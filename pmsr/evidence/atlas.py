@@ -19,8 +19,9 @@ from pmsr.equation.kernels import kernel_sums
 from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, PARAMETER, POWER
 from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.multistart import FitError, Minimum, natural_scales
+from pmsr.evidence.priors import Given
 from pmsr.evidence.proposal import Chart, Draws, Evaluate, Target
-from pmsr.evidence.scale import ConditionalLaw, Rest
+from pmsr.evidence.scale import ConditionalLaw, Rest, SigmaLaw
 from pmsr.evidence.surface import Look, Surface
 from pmsr.evidence.volume import SurfaceRegion
 
@@ -65,7 +66,8 @@ class SurfaceTarget(Target):
     @cached_property
     def surface(self) -> Surface:
         """The surface around the minima."""
-        return Surface.of(self.white_program, self.problem.white).around(self.fit.minima)
+        white, given = self.problem.white, self.given.places
+        return Surface.of(self.white_program, white, given).around(self.fit.minima)
 
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
@@ -86,10 +88,20 @@ class SurfaceTarget(Target):
         return replace(minimum, jacobian=np.eye(n, p) * float(np.std(white.y)) / scales)
 
     @cached_property
+    def given(self) -> Given:
+        """The parameters with priors of their own."""
+        given = self.problem.given
+        return given.among(self.fit.free) if len(given) else given
+
+    @cached_property
     def radius(self) -> float:
-        r"""How far predictions may be from a minimum's."""
+        r"""How far predictions may be from a minimum's.
+
+        With priors on parameters, best fit and prior may be far apart, and what matters is between.
+        """
         rank = self.fit.program.n_parameters
-        return float(self.size_bounds[1] * (sqrt(rank) + 4.0) / sqrt(self.gamma))
+        between = 2.0 * sqrt(max(m.sse for m in self.fit.minima)) if len(self.given) else 0.0
+        return float(self.size_bounds[1] * (sqrt(rank) + 4.0) / sqrt(self.gamma) + between)
 
     @cached_property
     def region(self) -> SurfaceRegion:
@@ -105,7 +117,7 @@ class SurfaceTarget(Target):
         if self.problem.tuning is None or self.problem.tuning.errors is not None:
             return self.surface
         problem = self.problem.untuned
-        surface = Surface.of(problem.whiten(self.fit.program), problem.white)
+        surface = Surface.of(problem.whiten(self.fit.program), problem.white, self.given.places)
         return replace(surface, scales=self.surface.scales)
 
     @cached_property
@@ -123,26 +135,67 @@ class SurfaceTarget(Target):
     def positive(self) -> NDArray[np.bool_]:
         """Which curved parameters are positive, in their order."""
         which = find_positive(self.white_program, self.problem.white)
+        which[list(self.given.places)] = False  # they have coordinates of their own
         return which[self.surface.order[self.surface.n_affine :]]
 
     def to_w(self, eta: Floats) -> tuple[Floats, Floats]:
         """Return w, in which draws are made, for eta of shape (n, q); and |d eta / dw|.
 
         It is the asinh of eta, even near zero and logarithmic beyond, or of log eta where eta is
-        positive and 1e-9 and 1e-90 are as far apart as 1e9 and 1e90.
+        positive and 1e-9 and 1e-90 are as far apart as 1e9 and 1e90. A parameter with a prior is a
+        standard normal there.
         """
         with np.errstate(all="ignore"):
             ratio = eta / self.scale
             log_ratio = np.log(ratio)
             what = np.where(self.positive, log_ratio, ratio)
             slope = np.where(self.positive, eta, self.scale) * np.hypot(1.0, what)
-        return np.arcsinh(what), slope
+            w = np.arcsinh(what)
+            for k, prior in enumerate(self.given.priors, eta.shape[1] - len(self.given)):
+                w[:, k], slope[:, k] = prior.to_z(eta[:, k])
+        return w, slope
 
     def from_w(self, w: Floats) -> Floats:
         """Return eta."""
         with np.errstate(all="ignore"):
             what = np.sinh(np.clip(w, -WIDE, WIDE))
-            return np.asarray(self.scale * np.where(self.positive, np.exp(what), what))
+            eta = np.asarray(self.scale * np.where(self.positive, np.exp(what), what))
+            for k, prior in enumerate(self.given.priors, w.shape[1] - len(self.given)):
+                eta[:, k] = prior.from_z(w[:, k])
+        return eta
+
+    @cached_property
+    def own_precision(self) -> Floats:
+        """Precision of each curved parameter that it has without data: 1 in z, or none."""
+        which = np.isin(self.surface.order[self.surface.n_affine :], self.given.places)
+        return which.astype(np.float64)
+
+    @property
+    def n_flat(self) -> int:
+        """Number of parameters without priors of their own."""
+        return self.surface.n_flat
+
+    @property
+    def log_learnt(self) -> float:
+        r"""Half of :math:`\log |1 + \gamma M| - \log |1 + M|` with M the data's precision in z."""
+        n = len(self.given)
+        if n == 0:
+            return 0.0
+        best = self.fit.minima[0]
+        low, high = self.size_bounds
+        spare = max(1.0, self.problem.n - self.n_flat)
+        size = min(max(sqrt(best.sse / spare), low), high)
+        order = self.surface.order
+        flat, own = best.jacobian[:, order[:-n]], best.jacobian[:, order[-n:]]
+        own = own * self.given.to_z(best.theta[None, :])[1][0]
+        if flat.shape[1]:
+            own = own - flat @ np.linalg.lstsq(flat, own, rcond=None)[0]
+        values = np.linalg.svd(own / size, compute_uv=False) ** 2
+        return float(0.5 * np.sum(np.log1p(self.gamma * values) - np.log1p(values)))
+
+    def log_sigma(self, chart: Chart, phi: float) -> SigmaLaw:
+        """Distribution of log sigma if f were linear; parameters with priors leave nothing."""
+        return self.problem.scale.law(self.surface.n_flat, self.problem.n, chart.sse, phi)
 
     def log_b(self, sse: Floats, phi: float) -> Floats:
         r"""Log of :math:`\phi \mathrm{SSE} / 2`, between the bounds that matter."""
@@ -163,7 +216,8 @@ class SurfaceTarget(Target):
     def _sse_range(self) -> tuple[float, float]:
         # Below, sigma is at its lower bound whatever the error; above, theta is not in the region.
         least = self.problem.n * (1e-3 * self.size_bounds[0]) ** 2
-        return least, 4.0 * (self.radius + sqrt(self.fit.minima[0].sse)) ** 2
+        most = max(m.sse for m in self.fit.minima) if len(self.given) else self.fit.minima[0].sse
+        return least, 4.0 * (self.radius + sqrt(most)) ** 2
 
     def inside(self, theta: Floats, fraction: float = 1.0) -> NDArray[np.bool_]:
         """Tell which theta the rules allow within the radius, or within a fraction of it."""
@@ -189,8 +243,13 @@ class SurfaceTarget(Target):
         low, high = np.log(self.sigma_bounds)
         with np.errstate(all="ignore"):
             allowed = self._inside(look) & (log_sigma >= low) & (log_sigma <= high)
+            allowed &= self.keeps_signs(theta)
             volume = look if self.even_surface is self.surface else self.even_surface.look(theta)
-            log_prior = (1 - self.sigma_power) * log_sigma + volume.log_volume
+            log_prior = (1 - self.sigma_power) * log_sigma
+            if self.problem.parameter_prior == "invariant":
+                log_prior = log_prior + volume.log_volume
+            if len(self.given):
+                log_prior = log_prior + self.given.log_density(theta)
             if self.problem.noise.is_exact:
                 log_likelihood = self.problem.log_likelihood(look.sse, log_sigma)
             else:
@@ -259,7 +318,7 @@ class Atlas:
                 sizes = (sigma,) if phi == 1.0 else (sigma, sqrt(sigma * high), high)
                 for size in sizes:
                     centres.append(w[0])
-                    whitens.append(_whiten(metric, size / sqrt(phi)))
+                    whitens.append(_whiten(metric, size / sqrt(phi), target.own_precision))
                     shares.append(1.0 / len(sizes))
                     group.append(place)
         known = np.array(shares)
@@ -395,9 +454,12 @@ class Atlas:
             w, slope = self.target.to_w(theta)
             n_a = surface.n_affine
             root = look.root[:, n_a:, n_a:] * (look.lengths[:, n_a:] * slope)[:, :, None]
+            if len(self.target.given):  # what the data do not determine, the prior does
+                root = np.nan_to_num(root)
             h = len(anchors) ** (-1.0 / (self.q + 4))
             whitens = [
-                _whiten(L @ L.T, h * s / sqrt(phi)) for L, s in zip(root, sigma, strict=True)
+                _whiten(L @ L.T, h * s / sqrt(phi), self.target.own_precision / h**2)
+                for L, s in zip(root, sigma, strict=True)
             ]
             found.append(
                 Charts(w, np.array(whitens), counts / counts.sum(), np.full(len(anchors), place))
@@ -482,9 +544,12 @@ def _schur(jacobian: Floats, surface: Surface) -> Floats:
     return np.asarray(rest.T @ rest)
 
 
-def _whiten(metric: Floats, size: float) -> Floats:
-    """Upper triangular W with |W v|^2 = v' metric v / size^2, and no width above `WIDEST`."""
+def _whiten(metric: Floats, size: float, own: Floats) -> Floats:
+    """Upper triangular W with |W v|^2 = v' metric v / size^2, and no width above `WIDEST`.
+
+    What parameters have of their own adds to that: their priors.
+    """
     precision = metric / size**2
     precision = np.where(np.isfinite(precision), precision, 0.0)
-    precision[np.diag_indices_from(precision)] += WIDEST**-2.0
+    precision[np.diag_indices_from(precision)] += WIDEST**-2.0 + own
     return np.asarray(np.linalg.cholesky(precision).T)

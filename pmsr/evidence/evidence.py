@@ -1,6 +1,6 @@
 """The evidence q(gamma) of one equation, Eq. (5); the one place where a failure becomes a value."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from scipy.integrate import simpson
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.atlas import SurfaceTarget
+from pmsr.evidence.compromise import fit_between
 from pmsr.evidence.multistart import Fit, FitError, add_images, fit, fit_once
 from pmsr.evidence.problem import Problem, read_problem, refuse_groups
 from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_sum_exp
@@ -149,6 +150,8 @@ def compute_evidence(
     X_err: ArrayLike | None = None,
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
+    constants: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
 ) -> Evidence:
@@ -167,6 +170,14 @@ def compute_evidence(
     groups
         The experiment to which each row belongs: the same law with constants of its own for each.
         Log q adds up, unless ``settings`` say that all have noise of one size (``shared_sigma``).
+    constants
+        Known constants by name, which equations may use as they use columns: a number, a value
+        with its standard error, or a PyMC distribution. One that is not exact is a parameter with
+        that prior.
+    priors
+        Proper priors of parameters by name: a PyMC distribution of one number without a name, such
+        as ``{"c1": pm.HalfNormal.dist(2)}``, or a value and its standard error. They enter
+        Z(gamma) and Z(1) alike; the others are flat on the surface of predictions, given these.
     settings
         Fraction, priors and sizes; ``pmsr.settings.FINALIST`` is four times as precise.
     random_seed
@@ -191,6 +202,8 @@ def compute_evidence(
         X,
         y,
         settings,
+        constants=constants,
+        priors=priors,
         y_err=y_err,
         X_err=X_err,
         groups=groups,
@@ -208,6 +221,8 @@ def fit_equation(
     X_err: ArrayLike | None = None,
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
+    constants: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
 ) -> Target:
@@ -215,7 +230,7 @@ def fit_equation(
 
     Parameters
     ----------
-    equation, X, y, y_err, X_err, sample_weight, settings, random_seed
+    equation, X, y, y_err, X_err, sample_weight, constants, priors, settings, random_seed
         As in `compute_evidence`.
     groups
         Refused: the density is that of one group.
@@ -237,6 +252,8 @@ def fit_equation(
         X,
         y,
         settings,
+        constants=constants,
+        priors=priors,
         y_err=y_err,
         X_err=X_err,
         groups=groups,
@@ -290,8 +307,11 @@ def weigh(
     With `keep`, for equations that are shown, fit and particles stay with the evidence.
     Of the settings, only the sizes of samples and the row of `trust` matter: what is integrated is
     the problem's. Where `linear_log_q` is below the floor, or hopeless, a search is content with
-    it; its standard error is then 1.
+    it; its standard error is then 1. Uncertain constants are weighed as parameters, after the
+    others.
     """
+    if problem.priors:
+        program, problem = problem.release(program)
     p = program.n_parameters
     gamma, bounds, nothing = problem.gamma, problem.sigma_bounds, np.full(p, np.nan)
     failed = Evidence(-np.inf, 0.0, np.nan, np.nan, gamma, bounds, p, 0, nothing, np.inf, 0.0)
@@ -340,11 +360,12 @@ def fit_rmse(
             return replace(failed, rmse=rmse, theta=np.empty(0))
         try:
             rng = np.random.Generator(np.random.PCG64(seed))
-            if trust_of(settings).fits_once:
+            if trust_of(settings).fits_once and not len(problem.given):
                 best = fit_once(program, problem, settings.n_multistarts, rng=rng)
                 theta, sse = best.theta, best.sse
             else:
-                found = fit(program, problem, settings.n_multistarts, rng=rng)
+                find = _fit_given if len(problem.given) else fit
+                found = find(program, problem, settings.n_multistarts, rng=rng)
                 theta, sse = found.theta, found.minima[0].sse
         except FitError as error:
             return replace(failed, failure=str(error))
@@ -357,7 +378,7 @@ def make_target(
     program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
 ) -> Target:
     """Fit an equation, to one group, and set up the density to integrate."""
-    find = fit if is_flat(program, problem) else _fit_surface
+    find = _find_fit(program, problem)
     found = find(program, problem, n_multistarts, rng=rng)
     for _ in range(N_TUNED if problem.noise.needs_tuning else 0):
         before, problem = problem, problem.tuned(found.program, found.minima[0].theta)
@@ -376,9 +397,29 @@ def make_target(
 
 def is_flat(program: Program, problem: Problem) -> bool:
     """Tell whether theta is flat: where f is linear, the surface's volume is the same all over."""
+    if len(problem.given):
+        return False
     if problem.parameter_prior == "flat":
         return True
     return problem.noise.link is None and len(program.affine) == program.n_parameters
+
+
+def _find_fit(program: Program, problem: Problem) -> Callable[..., Fit]:
+    """Return what finds the minima of an equation."""
+    if len(problem.given):
+        return _fit_given
+    return fit if is_flat(program, problem) else _fit_surface
+
+
+def _fit_given(
+    program: Program, problem: Problem, n_multistarts: int, *, rng: np.random.Generator
+) -> Fit:
+    """Find where an equation fits while the priors of its parameters allow it."""
+
+    def find(part: Program, plain: Problem, n_multistarts: int, *, rng: np.random.Generator) -> Fit:
+        return _find_fit(part, plain)(part, plain, n_multistarts, rng=rng)
+
+    return fit_between(program, problem, n_multistarts, find, rng=rng)
 
 
 def _target_of(found: Fit, problem: Problem) -> Target:
@@ -770,7 +811,8 @@ def linear_log_q(target: Target) -> float:
     return float(
         masses[0]
         - masses[1]
-        + 0.5 * len(chart.theta) * np.log(gamma)
+        + 0.5 * target.n_flat * np.log(gamma)
+        + target.log_learnt
         - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
         + (1.0 - gamma) * target.excess
     )

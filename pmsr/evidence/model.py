@@ -1,6 +1,6 @@
 """SymPy to PyTensor to PyMC: priors and noise of Section 2.2, written once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,8 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from numpy.typing import ArrayLike, NDArray
+from pymc.distributions.continuous import FlatRV
+from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.compile.mode import Mode
 from pytensor.graph.replace import clone_replace, vectorize_graph
 from sympytensor.pytensor import PytensorPrinter
@@ -17,6 +19,7 @@ from pmsr.equation.algebra import real_symbol
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import OPERATORS
 from pmsr.equation.program import EvaluateProgram, Program
+from pmsr.evidence.distributions import add_variable
 from pmsr.evidence.multistart import Region
 from pmsr.evidence.noise import GAUSSIAN, Columns, Noise
 from pmsr.evidence.problem import Problem, read_problem, refuse_groups
@@ -63,6 +66,8 @@ def build_model(
     X_err: ArrayLike | None = None,
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
+    constants: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     region: Region | SurfaceRegion | None = None,
 ) -> pm.Model:
@@ -87,6 +92,13 @@ def build_model(
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     groups
         Refused: a model is that of one group.
+    constants
+        Known constants by name, which equations may use as they use columns: a number, a value
+        with its standard error, or a PyMC distribution. One that is not exact is a parameter with
+        that prior.
+    priors
+        Proper priors of parameters by name, as in :func:`pmsr.compute_evidence`. With one for
+        every parameter, ``pm.sample_prior_predictive`` draws from them.
     settings
         The noise, the prior of sigma and its bounds.
     region
@@ -114,6 +126,8 @@ def build_model(
         X,
         y,
         settings,
+        constants=constants,
+        priors=priors,
         y_err=y_err,
         X_err=X_err,
         groups=groups,
@@ -140,7 +154,9 @@ def make_model(
         held = {} if region is None else region.held()
         names = [name for k, name in enumerate(equation.parameters) if k not in held]
         starts = dict(zip(names, region.starts(), strict=True)) if region else {}
-        theta = [pm.Flat(name, initval=starts.get(name)) for name in names]
+        theta = [_add_parameter(name, problem, starts.get(name)) for name in names]
+        given = {equation.parameters[place] for place in problem.given.places}
+        flat_theta = [one for name, one in zip(names, theta, strict=True) if name not in given]
         tensors = {name: inputs[:, column] for column, name in enumerate(equation.variables)}
         tensors |= dict(zip(names, theta, strict=True))
         for place, number in held.items():
@@ -165,10 +181,15 @@ def make_model(
             more = pm.Data("repeats", data.counts - 1.0)
             log_density = pm.logp(kind.dist(**arguments), y_observed)
             pm.Potential("repeated", pt.sum(more * log_density))
+        if problem.positive and flat_theta:
+            known = {} if region is None else starts
+            signs = [-1.0 if known.get(one.name, 1.0) < 0.0 else 1.0 for one in flat_theta]
+            least = pt.min(pt.stack([s * one for s, one in zip(signs, flat_theta, strict=True)]))
+            pm.Potential("signs", pt.switch(least > 0.0, 0.0, -np.inf))
         flat = problem.noise.link is None and is_linear(equation.program, held)
-        if problem.parameter_prior == "invariant" and not flat:
+        if problem.parameter_prior == "invariant" and flat_theta and (given or not flat):
             weights = _volume_weights(problem, region)
-            pm.Potential("volume", log_volume(_whiten(mu, problem, weights), theta))
+            pm.Potential("volume", log_volume(_whiten(mu, problem, weights), flat_theta))
         if isinstance(region, SurfaceRegion):
             pm.Potential("region", _log_region(equation, problem, region, mu, tensors))
         elif region is not None:
@@ -179,6 +200,39 @@ def make_model(
             nearest = pt.min(pt.stack(squares))
             pm.Potential("region", pt.switch(nearest <= region.radius**2, 0.0, -np.inf))
     return model
+
+
+def _add_parameter(name: str, problem: Problem, initval: float | None) -> Any:
+    """Add a parameter to the model in context, with its prior or flat."""
+    places = problem.given.places
+    prior = problem.priors.get(name) if places else None
+    if prior is None:
+        return Improper(name, initval=initval)
+    return add_variable(name, prior, initval)
+
+
+class ImproperRV(FlatRV):
+    """What cannot be drawn: NaN, where PyMC's own would fail even to say that it is a number."""
+
+    @classmethod
+    def rng_fn(cls, rng: np.random.Generator, size: Any) -> Any:  # noqa: D102
+        return np.full(() if size is None else size, np.nan)
+
+
+# Any: PyTensor's variables.
+class Improper(pm.Flat):
+    """PyMC's flat prior, of which ``pm.model_to_graphviz`` can find the shape.
+
+    Draws from it, as by ``pm.sample_prior_predictive``, are NaN: there are none.
+    """
+
+    rv_op = ImproperRV()
+
+    def support_point(rv: Any, size: Any) -> Any:  # noqa: D102
+        return pt.zeros(() if rv_size_is_none(size) else size)
+
+    def logp(value: Any) -> Any:  # noqa: D102
+        return pt.zeros_like(value)
 
 
 def _effective_error(mu: Any, X: Any, X_err: Any, y_err: Any) -> Any:

@@ -472,6 +472,12 @@ def _optimise(
     return _minimum_at(program, data, theta, converged)
 
 
+def describe_minimum(program: Program, data: Data, theta: Floats) -> Minimum | None:
+    """Describe a place that somebody else has found; None if it is not finite there."""
+    with np.errstate(all="ignore"):
+        return _minimum_at(program, data, theta, True)
+
+
 def _minimum_at(program: Program, data: Data, theta: Floats, converged: bool) -> Minimum | None:
     """Describe a place; None if it is not finite there."""
     values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)

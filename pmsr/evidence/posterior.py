@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Integral
@@ -58,6 +58,8 @@ def sample_posterior(
     X_err: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
+    constants: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
     draws: int = DRAWS,
@@ -80,6 +82,12 @@ def sample_posterior(
     groups
         The experiment to which each row belongs. Parameters, and sigma unless it is shared, then
         have a dimension ``group``, and there are no pointwise groups.
+    constants
+        Known constants by name, which equations may use as they use columns: a number, a value
+        with its standard error, or a PyMC distribution. One that is not exact is a parameter with
+        that prior.
+    priors
+        Proper priors of parameters by name, as in :func:`pmsr.compute_evidence`.
     settings
         Fraction, prior of sigma, and number of multistarts, as for the evidence.
     random_seed
@@ -140,6 +148,8 @@ def sample_posterior(
         X,
         y,
         settings,
+        constants=constants,
+        priors=priors,
         y_err=y_err,
         X_err=X_err,
         groups=groups,
@@ -564,6 +574,7 @@ def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[st
         "target": data.target,
         "theta_map": json.dumps(sample.theta_map.tolist()),
         "held": json.dumps(sample.held),
+        "constants": json.dumps({name: one.value for name, one in data.constants.items()}),
         "gamma": sample.gamma,
         "noise": problem.noise.name,
         "sigma_bounds": list(problem.sigma_bounds),

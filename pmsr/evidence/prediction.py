@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.data import check_X
+from pmsr.data import Constant, check_X
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.mixture import weighted_mean
@@ -111,7 +111,10 @@ def predict(
         posterior = equation_or_posterior
     equation, theta_map, theta, sigma = read_draws(posterior)
     noise = read_noise(posterior)
-    points = check_X(X_new, equation.variables)
+    group: Any = posterior
+    known = json.loads(group.posterior.attrs.get("constants", "{}"))
+    constants = {name: Constant(value) for name, value in known.items()}
+    points = check_X(X_new, equation.variables, constants=constants)
     component = Component(equation.program, theta, sigma, points)
     summary, undefined = predict_mixture([component], level, noise)
     table = pd.DataFrame(summary.T, columns=list(SUMMARY))

@@ -1,18 +1,20 @@
 """What is the same for all equations that are compared: data, noise, fraction and priors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pmsr.data import Data, make_data, make_data_for
+from pmsr.data import Data, make_data, make_data_for, suggest
 from pmsr.equation.expression import Equation
-from pmsr.equation.operators import VARIABLE, operator_code
+from pmsr.equation.operators import PARAMETER, VARIABLE, operator_code
 from pmsr.equation.program import Program, evaluate, evaluate_slopes
+from pmsr.evidence.distributions import read_constants, read_priors
 from pmsr.evidence.noise import LOG_2_PI, Columns, Noise, find_noise
+from pmsr.evidence.priors import Given, Prior
 from pmsr.evidence.scale import ExtraScale, FreeScale, Rest, Scale, SharedScale
 from pmsr.settings import Settings, check_settings
 
@@ -72,6 +74,12 @@ class Problem:
     rest
         Of a part, what the other groups say of a size that is shared, approximately: draws of one
         part then are where those of all belong.
+    priors
+        Proper priors of parameters, by name.
+    given
+        Which parameters of one equation have them: see `suit`.
+    positive
+        Whether the other parameters keep the sign that they have at the best fit.
 
     Examples
     --------
@@ -90,6 +98,9 @@ class Problem:
     parts: tuple["Problem", ...] = ()
     shared_sigma: bool = False
     rest: Rest | None = None
+    priors: Mapping[str, Prior] = field(default_factory=dict)
+    given: Given = field(default_factory=Given)
+    positive: bool = False
 
     @classmethod
     def of(cls, data: Data, settings: Settings, n_parameters: int | None = None) -> "Problem":
@@ -123,6 +134,8 @@ class Problem:
             settings.parameter_prior,
             bounds,
             settings.sigma_power if noise.has_sigma else 0,
+            priors=_priors_of(data),
+            positive=settings.positive,
         )
 
     @classmethod
@@ -168,7 +181,8 @@ class Problem:
         prior = settings.parameter_prior
         if settings.shared_sigma:
             problems = [cls(part, noise, gamma, prior, bounds, power) for part in parts]
-        return cls(
+            problems = [replace(one, positive=settings.positive) for one in problems]
+        whole = cls(
             data,
             noise,
             gamma,
@@ -178,7 +192,9 @@ class Problem:
             labels=tuple(rows),
             parts=tuple(problems),
             shared_sigma=settings.shared_sigma,
+            positive=settings.positive,
         )
+        return whole.with_priors(_priors_of(data))  # or an error, if there are any
 
     @property
     def n(self) -> float:
@@ -237,6 +253,57 @@ class Problem:
         """Return a part that knows what the other groups say of a sigma that is shared."""
         # In their parameters they are integrated: each leaves a factor of sigma.
         return replace(self, rest=rest, sigma_power=self.sigma_power - rest.rank)
+
+    def with_priors(self, priors: Mapping[str, Prior]) -> "Problem":
+        """Return the problem with priors of parameters, by name, added to those it has."""
+        if not priors:
+            return self
+        if self.parts:
+            raise ValueError(
+                f"{next(iter(priors))!r} has a prior and there are several groups, in which "
+                "parameters are each group's own: what they share cannot be weighed yet. Weigh one "
+                "group at a time, or give the constant as exact."
+            )
+        return replace(self, priors={**self.priors, **priors})
+
+    def release(self, program: Program) -> tuple[Program, "Problem"]:
+        """Return a program in which uncertain constants are parameters, as `suit` makes them.
+
+        They come after the others.
+        """
+        columns = {k: name for k, name in enumerate(self.data.names) if name in self.priors}
+        if not columns or len(self.given):
+            return program, self
+        nodes = program.nodes.tolist()
+        used = {a for code, a, _ in nodes if code == VARIABLE}
+        names = [name for name in self.priors if name in self.data.names]
+        freed = [name for name in names if self.data.names.index(name) in used]
+        place = {name: program.n_parameters + k for k, name in enumerate(freed)}
+        left = [k for k in range(len(self.data.names)) if k not in columns]
+        rows = [
+            (code, a, b)
+            if code != VARIABLE
+            else (PARAMETER, place[columns[a]], 0)
+            if a in columns
+            else (code, left.index(a), b)
+            for code, a, b in nodes
+        ]
+        program = Program.of(rows, program.literals.tolist(), program.n_parameters + len(freed))
+        problem = self.select([self.data.names[k] for k in left])
+        given = Given(tuple(place.values()), tuple(self.priors[name] for name in freed))
+        return program, replace(problem, given=given)
+
+    def suit(self, equation: Equation) -> tuple[Equation, "Problem"]:
+        """Return an equation and the problem as they belong together.
+
+        The data have the equation's variables, in its order; parameters with priors are found by
+        their names, and keep these in the equation's key.
+        """
+        if not self.priors:
+            return equation, self.select(equation.variables)
+        equation = equation.with_known(tuple(self.priors))
+        problem = self.select(equation.variables)
+        return equation, replace(problem, given=Given.of(equation.parameters, self.priors))
 
     @property
     def halved(self) -> "Problem":
@@ -561,6 +628,12 @@ def _shared_bounds(
     return max(low, rounding), high
 
 
+def _priors_of(data: Data) -> dict[str, Prior]:
+    """Return the priors of uncertain constants."""
+    known = data.constants.items()
+    return {name: one.prior for name, one in known if one.prior is not None}
+
+
 def total_count(data: Data) -> float:
     """Return the number of observations: rows, or the sum of their counts."""
     return len(data.y) if data.counts is None else float(np.sum(data.counts))
@@ -610,11 +683,19 @@ def refuse_groups(problem: Problem, what: str) -> None:
 
 # X and y are Any as in `data`: what users hand over is recognised by what it can do.
 def read_problem(
-    equation: Equation | str, X: Any, y: Any, settings: Settings | None = None, **measured: Any
+    equation: Equation | str,
+    X: Any,
+    y: Any,
+    settings: Settings | None = None,
+    *,
+    priors: Mapping[str, Any] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    **measured: Any,
 ) -> tuple[Equation, Problem, Settings]:
     """Check what a user hands over: an equation or its text, the data, and options or None.
 
-    Errors and weights are those of :func:`pmsr.data.make_data`.
+    Errors and weights are those of :func:`pmsr.data.make_data`, priors those of
+    :func:`pmsr.evidence.distributions.read_priors`.
 
     Examples
     --------
@@ -622,9 +703,48 @@ def read_problem(
     Equation('c0*x0', variables=['x0'])
     """
     settings = check_settings(settings, Settings())
+    known = read_constants(constants)
+    measured["constants"] = known
     if isinstance(equation, Equation):
+        exact = [name for name, one in known.items() if one.prior is None]
+        equation = equation.with_variables(exact)
         data = make_data_for(equation.variables, X, y, **measured)
     else:
         data = make_data(X, y, **measured)
         equation = Equation(equation, data.names)
-    return equation, Problem.of(data, settings, len(equation.parameters)), settings
+    problem = Problem.of(data, settings, len(equation.parameters))
+    own = read_priors(priors)
+    check_priors(own, [equation])
+    check_twice(own, known)
+    return *problem.with_priors(own).suit(equation), settings
+
+
+def check_twice(priors: Mapping[str, Prior], constants: Mapping[str, Any]) -> None:
+    """Refuse a parameter that has a prior and is a known constant too.
+
+    Examples
+    --------
+    >>> check_twice({}, {"g": 9.81})
+    """
+    both = [name for name in priors if name in constants]
+    if both:
+        raise ValueError(
+            f"{both[0]!r} is a constant and has a prior. Leave one out: a constant with an error "
+            "or a distribution is a parameter with a prior."
+        )
+
+
+def check_priors(priors: Mapping[str, Prior], equations: Sequence[Equation]) -> None:
+    """Refuse priors of parameters that no equation has.
+
+    Examples
+    --------
+    >>> check_priors({}, [Equation("c0*x", ["x"])])
+    """
+    known = list(dict.fromkeys(name for one in equations for name in one.parameters))
+    for name in priors:
+        if name not in known:
+            raise ValueError(
+                f"There is no parameter {name!r} to have a prior.{suggest(name, known)} "
+                "Priors are given by the names of parameters as the equation is written."
+            )

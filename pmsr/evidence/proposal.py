@@ -105,6 +105,16 @@ class Target:
         return replace(self, radius_share=0.5 * self.radius_share)
 
     @property
+    def n_flat(self) -> int:
+        """Number of parameters without priors of their own."""
+        return self.fit.program.n_parameters
+
+    @property
+    def log_learnt(self) -> float:
+        """What parameters with priors add to log q if the equation is linear in them."""
+        return 0.0
+
+    @property
     def log_misfit(self) -> float:
         r"""Log of :math:`\mathrm{SSE} / 2\sigma^2` for the largest sigma, at the best minimum."""
         sse = self.fit.minima[0].sse
@@ -164,6 +174,14 @@ class Target:
         nearest = np.min(self.region.squares(theta), axis=0)
         return np.asarray(nearest <= (fraction * self.region.radius) ** 2)
 
+    def keeps_signs(self, theta: Floats) -> NDArray[np.bool_]:
+        """Tell which theta have the signs of the best fit, if parameters are to keep them."""
+        if not self.problem.positive:
+            return np.ones(len(theta), dtype=np.bool_)
+        own = [k for k, place in enumerate(self.fit.free) if place not in self.problem.given.places]
+        signs = np.where(self.fit.minima[0].theta < 0.0, -1.0, 1.0)
+        return np.asarray(np.all((theta * signs)[:, own] > 0.0, axis=1))
+
     def inside_half(self, theta: Floats) -> NDArray[np.bool_]:
         """Tell which theta would stay if the bounds were halved."""
         return self.inside(theta, 0.5)
@@ -172,6 +190,7 @@ class Target:
         r"""Log prior density in (theta, log sigma): :math:`\sigma^{1-k}` on the region, or -inf."""
         low, high = np.log(self.sigma_bounds)
         allowed = self.inside(theta) & (log_sigma >= low) & (log_sigma <= high)
+        allowed &= self.keeps_signs(theta)
         return np.where(allowed, (1 - self.sigma_power) * log_sigma, -np.inf)
 
     def densities(

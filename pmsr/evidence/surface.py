@@ -109,6 +109,9 @@ class Surface:
     phases
         For each watched node, the first value that the best minimum has, or NaN; empty if no
         minimum is known.
+    given
+        Places of parameters with priors of their own: the surface, and its volume, is that of the
+        others while these are held.
     """
 
     program: Program
@@ -116,12 +119,13 @@ class Surface:
     centres: Floats
     scales: Floats
     phases: Floats
+    given: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, program: Program, data: Data) -> "Surface":
+    def of(cls, program: Program, data: Data, given: tuple[int, ...] = ()) -> "Surface":
         """Describe the whole surface."""
         none = np.empty((0, len(data.y)))
-        return cls(program, data, none, np.ones(program.n_parameters), np.empty(0))
+        return cls(program, data, none, np.ones(program.n_parameters), np.empty(0), given)
 
     def around(self, minima: Sequence[Minimum]) -> "Surface":
         """Measure distances from minima, and count phases within one period of the first."""
@@ -145,15 +149,29 @@ class Surface:
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """Parameters, affine ones first."""
-        affine = list(self.program.affine)
-        curved = [k for k in range(self.program.n_parameters) if k not in affine]
-        return np.array(affine + curved, dtype=np.int64)
+        """Parameters, affine ones first, those with priors of their own last."""
+        affine = list(self._affine)
+        known = {*affine, *self.given}
+        curved = [k for k in range(self.program.n_parameters) if k not in known]
+        return np.array([*affine, *curved, *self.given], dtype=np.int64)
+
+    @cached_property
+    def _affine(self) -> tuple[int, ...]:
+        if not self.given:
+            return self.program.affine
+        held = self.program.freeze(dict.fromkeys(self.given, 0.7))
+        left = [k for k in range(self.program.n_parameters) if k not in self.given]
+        return tuple(left[k] for k in held.affine)
 
     @property
     def n_affine(self) -> int:
         """Number of parameters in which the equation is jointly affine."""
-        return len(self.program.affine)
+        return len(self._affine)
+
+    @property
+    def n_flat(self) -> int:
+        """Number of parameters without a prior of their own."""
+        return self.program.n_parameters - len(self.given)
 
     @cached_property
     def watched(self) -> tuple[Watched, ...]:
@@ -279,7 +297,8 @@ class Surface:
             lengths, root, whitened = factor_moments(gram, slope, self.order, LEAST_SHARE)
             lengths = lengths / self.scales[self.order]
             diagonal = np.einsum("nii->ni", root)
-            log_volume = np.sum(np.log(diagonal) + np.log(lengths), axis=1)
+            some_logs = np.log(diagonal) + np.log(lengths)
+            log_volume = np.sum(some_logs[:, : self.n_flat], axis=1)
             square = distances.min(axis=1, initial=np.inf) if len(self.centres) else np.zeros(n)
         allowed = np.isfinite(sums)
         for place, watched in enumerate(self.watched):

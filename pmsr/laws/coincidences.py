@@ -78,6 +78,10 @@ class Generators:
         The same for changes of the zero of columns.
     known
         Changes of units that a user gave; a law that does not survive them is impossible.
+    free
+        Changes of known constants whose units nobody gave: what they make up for is no
+        coincidence, because they may have the units that do. A number that stands for itself,
+        such as the 9.81 of free fall, changes with the metre.
 
     Examples
     --------
@@ -89,6 +93,7 @@ class Generators:
     scales: Floats
     shifts: Floats
     known: Floats | None = None
+    free: Floats | None = None
 
     @classmethod
     def of_columns(cls, n_columns: int, interval: Sequence[int] = ()) -> "Generators":
@@ -232,6 +237,11 @@ def count_all_coincidences(
     every = scales if known is None else np.vstack([scales, known])
     ranks = look(generators=Generators(every, shifts))
     by_chi, by_shifts, by_scales, by_all = ranks[:, 0], ranks[:, 1], ranks[:, 2], ranks[:, 2]
+    if generators.free is not None:
+        by_chi = look(generators=Generators(every, generators.free))[:, 1]
+        shifts = np.vstack([generators.free, shifts])
+        ranks = look(generators=Generators(every, shifts))
+        by_shifts, by_scales, by_all = ranks[:, 1], ranks[:, 2], ranks[:, 2]
     if known is not None:
         by_scales = look(generators=Generators(known, np.vstack([shifts, scales])))[:, 1]
     # A column whose unit is tied to no other's is a pure number.

@@ -6,7 +6,7 @@ cannot carry through such a change holds in one system of units only, and is no 
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -68,6 +68,8 @@ class Units:
         Shifts of zero, of shape (n_zeros, d + 1): 1 for columns in degrees Celsius.
     interval
         Places of columns whose zero is arbitrary, beyond what their units say.
+    constants
+        Places of columns that are known constants.
     """
 
     names: tuple[str, ...]
@@ -77,6 +79,7 @@ class Units:
     log_factors: Floats
     zeros: Floats
     interval: tuple[int, ...] = ()
+    constants: tuple[int, ...] = ()
 
     @property
     def are_known(self) -> bool:
@@ -126,6 +129,7 @@ class Units:
             self.log_factors[places],
             zeros[np.any(zeros != 0.0, axis=1)],
             tuple(new for new, old in enumerate(places[:-1]) if old in self.interval),
+            tuple(new for new, old in enumerate(places[:-1]) if old in self.constants),
         )
 
     @cached_property
@@ -153,7 +157,13 @@ class Units:
         n = len(changes)
         rows[:n, :d], rows[:n, 2 * d] = changes[:, :d], -changes[:, d]
         rows[n:, d : 2 * d], rows[n:, 2 * d + 1] = self.zeros[:, :d], -self.zeros[:, d]
-        return Generators(own.scales[~is_known], own.shifts, rows if len(rows) else None)
+        is_free = np.isin(np.arange(d + 1), self.constants) & ~is_known
+        return Generators(
+            own.scales[~is_known & ~is_free],
+            own.shifts,
+            rows if len(rows) else None,
+            own.scales[is_free] if is_free.any() else None,
+        )
 
 
 def read_units(
@@ -162,6 +172,7 @@ def read_units(
     target: str,
     *,
     interval: Sequence[str] = (),
+    constants: Collection[str] = (),
 ) -> Units:
     """Parse the units of all columns and the target.
 
@@ -177,6 +188,8 @@ def read_units(
         Name of y.
     interval
         Columns whose zero is arbitrary, such as a date; of degrees Celsius this is known.
+    constants
+        Columns that are known constants: with units that are not known, they have those that fit.
 
     Examples
     --------
@@ -223,12 +236,19 @@ def read_units(
         np.array(log_factors),
         np.array(zeros).reshape(-1, n),
         interval_columns(columns, interval),
+        tuple(place for place, name in enumerate(columns) if name in constants),
     )
 
 
 def units_of(search: Search, data: Data) -> Units:
     """Return the units that a search was told of, or an error that says what is wrong."""
-    return read_units(search.units, data.names, data.target, interval=search.interval)
+    return read_units(
+        search.units,
+        data.names,
+        data.target,
+        interval=search.interval,
+        constants=data.constants,
+    )
 
 
 def units_from_names(

@@ -16,6 +16,10 @@ from pmsr.laws.units import unit_beside, unit_label
 LINE, CREDIBLE, PREDICTION, POINTS = "#08306b", "#6baed6", "#c6dbef", "#000000"
 WINNER, FAINT = "#d55e00", "#8c8c8c"
 
+# Of Okabe and Ito, which differ for every kind of colour vision, and marks of their own.
+GROUPS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+MARKS = "os^Dv*"
+
 MANY = 1000  # more points than this are drawn as an image: each would be an element of an SVG
 
 # Any: Matplotlib's properties are of many types.

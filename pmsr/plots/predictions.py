@@ -1,7 +1,7 @@
 """An equation against its data: the fit, predictions against observations, residuals."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,9 +15,10 @@ from pmsr.evidence.diagnostics import normality
 from pmsr.plots.marks import (
     CREDIBLE,
     DATA,
+    GROUPS,
     LINE,
     MANY,
-    POINTS,
+    MARKS,
     PREDICTION,
     WINNER,
     axis_label,
@@ -141,22 +142,67 @@ def draw_fit(
     return ax
 
 
-def _draw_data(ax: Axes, data: Data) -> None:
+class GroupCurve(NamedTuple):
+    """One of several groups: its label, a curve with intervals, and its data, of one variable."""
+
+    label: str
+    x: Floats
+    prediction: pd.DataFrame
+    data: Data
+
+
+def draw_groups(
+    curves: Sequence[GroupCurve],
+    *,
+    level: float = 0.95,
+    units: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a law through several groups of data, each in a colour and with a mark of its own.
+
+    The band is the prediction interval.
+    """
+    ax = ax or new_axes()
+    targets = np.concatenate([one.data.y for one in curves])
+    width = ROOM * np.ptp(targets)
+    window = targets.min() - width, targets.max() + width
+    for place, one in enumerate(curves):
+        color, mark = GROUPS[place % len(GROUPS)], MARKS[place % len(MARKS)]
+        low, high = (one.prediction[f"prediction_{end}"].to_numpy() for end in ("low", "high"))
+        name = "_more" if place else f"{100 * level:g} % prediction intervals"
+        ax.fill_between(one.x, low, high, color=color, alpha=0.18, linewidth=0.0, label=name)
+        curve = _without_poles(one.prediction["map"].to_numpy(dtype=np.float64), window)
+        ax.plot(one.x, curve, color=color, linewidth=1.5)
+        style = {**DATA, "markeredgecolor": color, "marker": mark}
+        _draw_data(ax, one.data, label=plain(one.label), **style)
+    data = curves[0].data
+    ax.set(xlabel=axis_label(data.names[0], units), ylabel=axis_label(data.target, units))
+    ax.margins(x=0.0)
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(max(bottom, window[0]), min(top, window[1]))
+    finish(ax, legend=True)
+    return ax
+
+
+# Any: Matplotlib's properties are of many types.
+def _draw_data(ax: Axes, data: Data, *, label: str = "data", **style: Any) -> None:
     """Draw the measurements, with bars for the errors that are known."""
     many = len(data.y) > MANY
-    if data.y_err is not None:
+    style = {**DATA, **style}
+    if data.y_err is not None or data.X_err is not None:
         ax.errorbar(
             data.X[:, 0],
             data.y,
             yerr=data.y_err,
+            xerr=None if data.X_err is None else data.X_err[:, 0],
             fmt="none",
-            ecolor=POINTS,
+            ecolor=style["markeredgecolor"],
             elinewidth=1.0,
             capsize=2.0,
             label="_errors",
             zorder=2.0,
         )
-    ax.plot(data.X[:, 0], data.y, **DATA, label="data", rasterized=many, clip_on=False)
+    ax.plot(data.X[:, 0], data.y, **style, label=label, rasterized=many, clip_on=False)
 
 
 def _without_poles(values: Floats, window: tuple[float, float]) -> Floats:
@@ -173,63 +219,6 @@ def _without_poles(values: Floats, window: tuple[float, float]) -> Floats:
     cut = values.copy()
     cut[gap] = np.nan
     return cut
-
-
-def draw_groups(
-    lines: Mapping[str, tuple[NDArray[np.float64], pd.DataFrame, Data]],
-    *,
-    level: float = 0.95,
-    units: Mapping[str, str] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw one law through the data of several groups.
-
-    Parameters
-    ----------
-    lines
-        Of each group, by its label: values of the variable, predictions there as
-        :func:`pmsr.predict` returns them, and the group's data.
-    level, units, ax
-        As in `plot_fit`.
-
-    Returns
-    -------
-    Axes
-        For each group, in a colour and with a mark of its own, the best fit, the prediction
-        interval and the data.
-    """
-    ax = ax or new_axes()
-    shades = plt.colormaps["viridis"](np.linspace(0.0, 0.85, len(lines)))
-    lowest, highest = np.inf, -np.inf
-    for number, (label, (x, prediction, data)) in enumerate(lines.items()):
-        order = np.argsort(x, kind="stable")
-        x, drawn, color = x[order], prediction.iloc[order], shades[number]
-        width = ROOM * np.ptp(data.y)
-        window = data.y.min() - width, data.y.max() + width
-        lowest, highest = min(lowest, window[0]), max(highest, window[1])
-        low, high = (drawn[f"prediction_{end}"].to_numpy() for end in ("low", "high"))
-        ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0.0)
-        curve = _without_poles(drawn["map"].to_numpy(dtype=np.float64), window)
-        style = _STYLES[number % len(_STYLES)]
-        ax.plot(x, curve, color=color, linewidth=1.5, linestyle=style)
-        mark = {**DATA, "marker": "os^Dv*PX"[number % 8], "markeredgecolor": color}
-        ax.plot(data.X[:, 0], data.y, **mark, label=plain(label))
-    _, _, first = next(iter(lines.values()))
-    ax.set(xlabel=axis_label(first.names[0], units), ylabel=axis_label(first.target, units))
-    ax.margins(x=0.0)
-    bottom, top = ax.get_ylim()
-    ax.set_ylim(max(bottom, lowest), min(top, highest))
-    finish(ax)
-    title = f"group: best fit and {100 * level:g} % prediction interval"
-    ax.figure.legend(
-        *ax.get_legend_handles_labels(),
-        title=title,
-        loc="outside upper center",
-        ncols=min(5, len(lines)),
-        frameon=False,
-        fontsize="small",
-    )
-    return ax
 
 
 def plot_parity(

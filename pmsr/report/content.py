@@ -15,16 +15,19 @@ from pmsr.evidence.evidence import CHAINS
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.laws.prior import LawPrior, LawPriorOption
 from pmsr.limits import OutOfTime
-from pmsr.report.explorer import ShownLaw
+from pmsr.report.explorer import ShownLaw, ShownPart
 from pmsr.result.coverage import untried_operators
 from pmsr.result.curve import N_GRID
 from pmsr.result.doubts import quietly
+from pmsr.result.fitted import FittedEquation
+from pmsr.result.grouped import GroupedEquation
 from pmsr.result.result import STORED, Result, library_versions
 from pmsr.result.suggestion import forecast, leading_families
 
 Floats = NDArray[np.float64]
 
 N_SUGGESTED = 3  # measurements
+MAX_GROUPS = 6  # of which predictions stand on the first screen
 MAX_LAWS = 60  # that the page can draw
 
 
@@ -49,6 +52,9 @@ class ReportContent:
     posterior
         ArviZ data of the winner, from :func:`pmsr.sample_posterior`; None leaves the parameters
         and their pictures out.
+    posteriors, curves
+        With several groups: the posterior of each, by label, and the curves that
+        :func:`pmsr.plots.predictions.draw_groups` draws, for a law of one variable.
     prediction
         What :func:`pmsr.predict` returned for the rows of the data; None leaves the residuals out.
     residuals
@@ -79,6 +85,9 @@ class ReportContent:
         only reads.
     noise, noise_words
         Name of the noise model, and what it is in words.
+    noise_table
+        How the noise was chosen: a row for each model, with ``noise``, ``equation``, ``log_q`` and
+        ``score`` of its best law, best first; None or empty if it was not.
     outlook
         What the winner predicts at a few inputs: their columns, ``mean``, ``prediction_low`` and
         ``prediction_high``; None leaves it out.
@@ -114,6 +123,8 @@ class ReportContent:
     families: Sequence[Sequence[str]] = ()
     # Any: the type of a posterior depends on ArviZ.
     posterior: Any = None
+    posteriors: Mapping[str, Any] = field(default_factory=dict)
+    curves: Sequence[Any] = ()
     prediction: pd.DataFrame | None = None
     residuals: Floats | None = None
     variable: str | None = None
@@ -132,6 +143,7 @@ class ReportContent:
     laws: Mapping[str, ShownLaw] = field(default_factory=dict)
     noise: str = GAUSSIAN.name
     noise_words: str = ""
+    noise_table: pd.DataFrame | None = None
     outlook: pd.DataFrame | None = None
     folder: str = ""
     untried: Sequence[str] = ()
@@ -147,6 +159,11 @@ class ReportContent:
     created: str = ""
     command: str = ""
     versions: Mapping[str, str] = field(default_factory=library_versions)
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels of the groups, in the order of their rows; none without groups."""
+        return list(dict.fromkeys(self.data.groups or ()))
 
     def __post_init__(self) -> None:
         missing = [str(name) for name in self.table.index if name not in self.equations]
@@ -202,16 +219,24 @@ def gather_content(
     table.index = pd.Index(names, name="name")
     weighed = result.best.evidence.failure is None
     data = result.data
-    variable = result.best.line
+    variable = next(iter(result.best.parts.values()), result.best).line
     posterior = prediction = grid = grid_prediction = None
+    outlook: pd.DataFrame | None = None
+    curves: Sequence[Any] = ()
+    posteriors: dict[str, Any] = {}
+    best = result.best
     if weighed:
         with quietly():  # a drawing shows where the data end
             try:
-                posterior = result.best.compact_posterior
-                if variable is not None:
-                    points = result.best.line_points(variable)
-                    grid = points[:, result.best.data.names.index(variable)]
-                    grid_prediction = result.best.tabulate_at(points, level)
+                posterior = best.compact_posterior
+                posteriors = {label: one.compact_posterior for label, one in best.parts.items()}
+                if isinstance(best, GroupedEquation):
+                    curves = best.curves(level) or ()
+                elif variable is not None:
+                    points = best.line_points(variable)
+                    grid = points[:, best.data.names.index(variable)]
+                    grid_prediction = best.tabulate_at(points, level)
+                outlook = _look_ahead(best, level)
                 prediction = result.tabulate_at(data.X, level, groups=data.groups)
             # Weighed, but not sampled, as the result's warnings say; or so many rows that there is
             # no time to predict them all.
@@ -226,10 +251,10 @@ def gather_content(
         winner=names[result.chosen] if weighed else None,
         families=[[names[place] for place in family.places] for family in result.families],
         posterior=posterior,
+        posteriors=posteriors,
+        curves=curves,
         prediction=prediction,
-        residuals=None
-        if result.problem.noise is GAUSSIAN or not weighed
-        else result.best.normal_residuals,
+        residuals=best.normal_residuals if weighed and not best.has_plain_noise else None,
         variable=variable,
         grid=grid,
         grid_prediction=grid_prediction,
@@ -250,8 +275,9 @@ def gather_content(
         rivals=rivals,
         laws=_show_laws(result, names, level),
         noise=result.problem.noise.name,
-        noise_words=result.problem.noise.words,
-        outlook=_look_ahead(result, level) if prediction is not None else None,
+        noise_words=_describe_noise(result),
+        noise_table=result.noise_table,
+        outlook=outlook,
         folder=folder,
         untried=() if result.search is None else untried_operators(result.search.operators),
         seconds=_seconds(result),
@@ -273,45 +299,76 @@ def _show_laws(result: Result, names: Sequence[str], level: float) -> dict[str, 
     """Return the laws that the page can draw; those that count, with their posteriors."""
     shown: dict[str, ShownLaw] = {}
     for place, (name, one) in enumerate(zip(names, result.equations, strict=True)):
-        if one.parts:  # a curve for each group, which the page does not draw yet
-            continue
         if one.evidence.failure is not None or (len(shown) >= MAX_LAWS and place != result.chosen):
             continue
-        is_cheap = one.is_sampled or len(one.weighed.chains) == CHAINS
-        sampled: dict[str, Any] = {}
-        with quietly(), suppress(ValueError, OutOfTime):  # weighed, but not sampled
-            if place == result.chosen or is_cheap or result.probabilities[place] > STORED:
-                estimates = one.estimates(level)
-                component = one.component(one.data.X[:1])
-                sampled = {"draws": component.theta, "sigma": component.sigma}
-                sampled["estimates"] = estimates
-        with suppress(ValueError, OutOfTime):  # nor was it fitted
-            if np.isfinite(one.theta).all():
-                shown[name] = ShownLaw(
-                    program=one.equation.program,
-                    variables=one.equation.variables,
-                    theta=one.theta,
-                    residuals=one.normal_residuals,
-                    **sampled,
-                )
+        counts = place == result.chosen or result.probabilities[place] > STORED
+        parts = [
+            part
+            for own in one.parts.values() or [one]
+            if (part := _show_part(own, counts=counts)) is not None
+        ]
+        if len(parts) != max(1, len(one.parts)):  # not fitted
+            continue
+        estimates = None
+        if all(part.draws is not None for part in parts):
+            estimates = one.estimates(level)
+        shown[name] = ShownLaw(
+            program=one.equation.program,
+            variables=one.equation.variables,
+            parts=parts,
+            residuals=one.residuals if one.has_plain_noise else one.normal_residuals,
+            estimates=estimates,
+        )
     return shown
 
 
-def _look_ahead(result: Result, level: float) -> pd.DataFrame | None:
+def _show_part(one: FittedEquation, *, counts: bool) -> ShownPart | None:
+    """Return the best fit and the draws; without these, where they cost and do not count."""
+    with quietly(), suppress(ValueError, OutOfTime):  # weighed, but not sampled
+        if counts or one.is_sampled or len(one.weighed.chains) == CHAINS:
+            component = one.component(one.data.X[:1])
+            return ShownPart(one.theta, component.theta, component.sigma)
+    with suppress(ValueError, OutOfTime):
+        if np.isfinite(one.theta).all():
+            return ShownPart(one.theta)
+    return None
+
+
+def _look_ahead(best: FittedEquation, level: float) -> pd.DataFrame | None:
     """Return what the best predicts at the least, a middle and the largest of its inputs."""
-    best, data = result.best, result.best.data
-    if not best.used or best.parts:
+    if not best.used:
         return None
+    if best.parts:
+        tables = []
+        for label, one in list(best.parts.items())[:MAX_GROUPS]:
+            table = _predict_some(one, level, [len(one.data.y) // 2])
+            table.insert(0, "group", label, allow_duplicates=True)
+            tables.append(table)
+        return pd.concat(tables, ignore_index=True)
+    return _predict_some(best, level, [0, len(best.data.y) // 2, -1])
+
+
+def _predict_some(best: FittedEquation, level: float, places: Sequence[int]) -> pd.DataFrame:
+    """Return what a law predicts at some places of the order of its variable, or of the target."""
+    data = best.data
     if best.line is not None:
         column = data.names.index(best.line)
         order = np.argsort(data.X[:, column], kind="stable")
     else:
         order = np.argsort(data.y, kind="stable")
-    rows = data.X[order[[0, len(order) // 2, -1]]]
+    rows = data.X[order[[*places]]]
     table = best.tabulate_at(rows, level)[["mean", "prediction_low", "prediction_high"]]
     for place, name in enumerate(best.used):
         table.insert(place, name, rows[:, data.names.index(name)], allow_duplicates=True)
     return table
+
+
+def _describe_noise(result: Result) -> str:
+    """Return in words how measurements scatter around the laws."""
+    words = result.problem.noise.words
+    if not result.problem.parts or not result.problem.noise.has_sigma:
+        return words
+    return words + (", the same in all groups" if result.problem.shared_sigma else " in each group")
 
 
 def _seconds(result: Result) -> float | None:
@@ -326,11 +383,14 @@ def _suggest(result: Result) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
     try:
         places = result.suggest(N_SUGGESTED)
         families = leading_families(result.families)
-        points = places[list(data.names)].to_numpy(dtype=np.float64)
-        index = np.arange(1.0, len(points) + 1)
-        if len(data.names) == 1:
-            index = np.linspace(data.X.min(), data.X.max(), N_GRID)
-            points = index[:, None]
+        index = np.arange(1.0, len(places) + 1)
+        measured = places[list(data.measured)].to_numpy(dtype=np.float64)
+        if len(data.measured) == 1:
+            column = data.X[:, data.names.index(data.measured[0])]
+            index = np.linspace(column.min(), column.max(), N_GRID)
+            measured = index[:, None]
+        points = np.repeat(data.X[:1], len(measured), axis=0)  # known constants are in all rows
+        points[:, [data.names.index(name) for name in data.measured]] = measured
         mean = forecast(families, points, data.names).mean
     except (ValueError, OutOfTime):  # not sampled, or no time to
         return None, None

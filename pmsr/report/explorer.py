@@ -19,9 +19,46 @@ Floats = NDArray[np.float64]
 
 MAX_BYTES = 1_000_000  # of draws, in the page: with all else it stays below 2 MB
 MAX_ROWS = 1000  # measurements that are drawn
+MAX_DRAWS = 10**6  # of a law: all
 N_THINNED = 250  # draws of a law for which there is no room: enough for a band
 KNOWN = frozenset("+ - * / pow sqrt exp log sin cos tan tanh abs".split())
 """The operators that the page's script has, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShownPart:
+    """What the data say about a law's parameters: all of them, or those of one group.
+
+    Parameters
+    ----------
+    theta
+        The best fit.
+    draws, sigma
+        Draws of the parameters, of shape (n, p), and of the size of a new observation's noise, of
+        shape (n,); None for a law that was not sampled.
+    """
+
+    theta: Floats
+    draws: Floats | None = None
+    sigma: Floats | None = None
+
+    # Any: what JSON holds.
+    def encode(self, n_draws: int) -> dict[str, Any]:
+        """Return what the script needs, with at most so many draws."""
+        record: dict[str, Any] = {"theta": self.theta.tolist()}
+        if self.draws is None or self.sigma is None:
+            return record
+        n = len(self.draws)
+        some = np.arange(n) if n <= n_draws else np.linspace(0, n - 1, n_draws).astype(int)
+        centre, factor, white = whiten(self.draws[some])
+        return record | {
+            "n": len(some),
+            "of": n,
+            "centre": centre.tolist(),
+            "factor": factor.tolist(),
+            "white": _pack(white.T),
+            "sigma": _pack(self.sigma[some]),
+        }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,11 +69,8 @@ class ShownLaw:
     ----------
     program, variables
         The law, and the names of its variables in its order.
-    theta
-        The best fit.
-    draws, sigma
-        Draws of the parameters, of shape (n, p), and of the size of a new observation's noise, of
-        shape (n,); None for a law that was not sampled.
+    parts
+        One for each group; without groups one.
     residuals
         What the best fit leaves unexplained, as it is shown.
     estimates
@@ -45,10 +79,8 @@ class ShownLaw:
 
     program: Program
     variables: tuple[str, ...]
-    theta: Floats
+    parts: Sequence[ShownPart]
     residuals: Floats
-    draws: Floats | None = None
-    sigma: Floats | None = None
     estimates: pd.DataFrame | None = None
 
     @property
@@ -72,26 +104,19 @@ class ShownLaw:
         for code, a, b in self.program.nodes.tolist():
             kind = "xcl^"[code] if code <= POWER else names[code - FIRST_OPERATOR]
             nodes.append([kind, a, b])
-        record: dict[str, Any] = {
+        return {
             "nodes": nodes,
             "literals": self.program.literals.tolist(),
             "columns": [list(columns).index(name) for name in self.variables],
-            "theta": self.theta.tolist(),
             "residuals": _pack(self.residuals[rows]),
+            "parts": [one.encode(n_draws) for one in self.parts],
         }
-        if self.draws is None or self.sigma is None:
-            return record
-        n = len(self.draws)
-        some = np.arange(n) if n <= n_draws else np.linspace(0, n - 1, n_draws).astype(int)
-        centre, factor, white = whiten(self.draws[some])
-        return record | {
-            "n": len(some),
-            "of": n,
-            "centre": centre.tolist(),
-            "factor": factor.tolist(),
-            "white": _pack(white.T),
-            "sigma": _pack(self.sigma[some]),
-        }
+
+    @property
+    def n_bytes(self) -> int:
+        """How long all draws are in the page, about."""
+        draws = [one.draws for one in self.parts if one.draws is not None]
+        return 6 * sum(len(one) * (one.shape[1] + 1) for one in draws)
 
 
 def whiten(draws: Floats) -> tuple[Floats, Floats, Floats]:
@@ -104,7 +129,7 @@ def whiten(draws: Floats) -> tuple[Floats, Floats, Floats]:
     --------
     >>> draws = np.array([[1.0, 2.0], [2.0, 4.1], [3.0, 5.9], [4.0, 8.0]])
     >>> m, L, z = whiten(draws)
-    >>> bool(np.allclose(m + z @ L.T, draws)), (z.T @ z / 4).round(3).tolist()
+    >>> bool(np.allclose(m + z @ L.T, draws)), (abs(z.T @ z) / 4).round(3).tolist()
     (True, [[1.0, 0.0], [0.0, 1.0]])
     """
     n_parameters = draws.shape[1]
@@ -155,20 +180,17 @@ def encode_laws(
     rows = np.arange(n_rows)
     if n_rows > MAX_ROWS:
         rows = np.linspace(0, n_rows - 1, MAX_ROWS).astype(int)
+    labels = list(dict.fromkeys(data.groups or ()))  # problems sort their rows by group
     left = MAX_BYTES
     records = {}
     for name in order:
         law = laws.get(name)
         if law is None or not law.is_known:
             continue
-        n_draws = 0
-        if law.draws is not None:
-            n_draws = len(law.draws)
-            size = 6 * n_draws * (law.draws.shape[1] + 1)
-            if size > left:
-                n_draws = N_THINNED
-            else:
-                left -= size
+        n_draws = N_THINNED
+        if law.n_bytes <= left:
+            left -= law.n_bytes
+            n_draws = MAX_DRAWS
         records[name] = law.encode(data.names, rows, n_draws)
     tails = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
     standard = STUDENT if noise == "student" else NORMAL
@@ -181,6 +203,9 @@ def encode_laws(
         "X": _pack(data.X[rows].T, np.float64),
         "y": _pack(data.y[rows], np.float64),
         "yError": None if data.y_err is None else _pack(data.y_err[rows]),
+        "xError": None if data.X_err is None else _pack(data.X_err[rows].T),
+        "groups": labels,
+        "group": [labels.index(data.groups[row]) for row in rows] if data.groups else None,
         "laws": records,
     }
 

@@ -14,8 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
+from pmsr.evidence.distributions import read_constants, read_priors
 from pmsr.evidence.evidence import Weighed, fit_rmse, seed_for, weigh
-from pmsr.evidence.problem import Problem
+from pmsr.evidence.problem import Problem, check_priors, check_twice
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import rank
 from pmsr.laws.prior import LawPriorOption
@@ -40,6 +41,8 @@ def compare(
     X_err: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
+    constants: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
     units: Mapping[str, str] | str | None = None,
@@ -90,6 +93,8 @@ def compare(
             X_err=X_err,
             groups=groups,
             sample_weight=sample_weight,
+            constants=constants,
+            priors=priors,
             settings=settings,
             law_prior=law_prior,
             units=units,
@@ -162,6 +167,8 @@ def weigh_equations(
     X_err: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
+    constants: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
     units: Mapping[str, str] | str | None = None,
@@ -185,6 +192,14 @@ def weigh_equations(
     groups
         The experiment to which each row belongs: every law then has constants of its own for each.
         Sizes of noise too, unless ``settings`` have ``shared_sigma=True``.
+    constants
+        Known constants by name, which equations may use as they use columns: a number, a value
+        with its standard error, or a PyMC distribution. One that is not exact is a parameter with
+        that prior.
+    priors
+        Proper priors of parameters by name: a PyMC distribution of one number without a name, such
+        as ``{"c1": pm.HalfNormal.dist(2)}``, or a value and its standard error. They hold for all
+        equations that have a parameter of that name.
     settings
         Fraction, priors and sizes; by default ``pmsr.settings.FINALIST``, which repeats every run
         four times. Where ``gamma`` depends on the number of parameters (``"ohagan"``), the largest
@@ -218,27 +233,41 @@ def weigh_equations(
     >>> result["root"].estimates().loc["c0", "mean"].round(0)
     np.float64(47.0)
     """
-    data = make_data(X, y, y_err=y_err, X_err=X_err, groups=groups, sample_weight=sample_weight)
+    constant, own_priors = read_constants(constants), read_priors(priors)
+    data = make_data(
+        X,
+        y,
+        y_err=y_err,
+        X_err=X_err,
+        groups=groups,
+        sample_weight=sample_weight,
+        constants=constant,
+    )
     settings = check_settings(settings, FINALIST)
     named = _read_equations(equations, data)
+    check_priors(own_priors, list(named.values()))
+    check_twice(own_priors, constant)
     largest = max(len(equation.parameters) for equation in named.values())
     problem = Problem.of(data, settings, largest)
+    problem = problem.with_priors(own_priors)
+    pairs = [problem.suit(equation) for equation in named.values()]
     known = read_units(
         resolve_units(units, (*data.names, data.target)),
         data.names,
         data.target,
         interval=interval,
+        constants=data.constants,
     )
     if not isinstance(random_seed, Integral):
         # One seed for all: equations are weighed alike, in whatever order they come.
         random_seed = int(np.random.default_rng(random_seed).integers(2**63))
-    written = list(named.values())
+    written = [equation for equation, _ in pairs]
     # Only the same equation has the same evidence: another law on the same curve has its own.
     laws = group_laws([Trace(equation.key) for equation in written])
     first_of = {place: first for first, places in laws.items() for place in places}
     found: list[FittedEquation] = []
-    for place, (name, equation) in enumerate(named.items()):
-        selected = problem.select(equation.variables)
+    for place, (name, plain) in enumerate(named.items()):
+        equation, selected = pairs[place]
         seed = seed_for(equation.key, random_seed)
         first = first_of[place]
         if first == place:
@@ -251,7 +280,11 @@ def weigh_equations(
             own = Weighed(replace(own.evidence, theta=fit.theta, n_parameters=fit.n_parameters))
         own_units = known.select(equation.variables)
         log_prior = find_log_prior(
-            equation, selected.data, law_prior, units=own_units, evidence=own.evidence
+            plain,
+            data.select(plain.variables),
+            law_prior,
+            units=known.select(plain.variables),
+            evidence=own.evidence,
         )
         found.append(
             fitted_equation(
@@ -305,5 +338,9 @@ def _read_equations(equations: Any, data: Data) -> dict[str, Equation]:
                 f"The equation {name!r} is listed twice. Leave one out, or name both: "
                 "{name: equation, ...}."
             )
-        named[name] = equation if isinstance(equation, Equation) else Equation(equation, data.names)
+        if isinstance(equation, Equation):
+            exact = [key for key, one in data.constants.items() if one.prior is None]
+            named[name] = equation.with_variables(exact)
+        else:
+            named[name] = Equation(equation, data.names)
     return named

@@ -331,7 +331,8 @@ class FittedEquation:
 
     def _predict(self, X: Any, level: float | None, groups: Any) -> Floats:
         refuse_labels(groups)
-        points = check_X(X, self.equation.variables, others=True)
+        names, constants = self.equation.variables, self.data.constants
+        points = check_X(X, names, others=True, constants=constants)
         summary, undefined = predict_mixture([self.component(points)], level, self.problem.noise)
         warn(doubt_range(self.data, points, self.used))
         if undefined.any():
@@ -369,7 +370,7 @@ class FittedEquation:
     @property
     def line(self) -> str | None:
         """The variable against which the law can be drawn as a curve; None if there are several."""
-        used = self.data.names if len(self.data.names) == 1 else self.used
+        used = self.data.measured if len(self.data.measured) == 1 else self.used
         return used[0] if len(used) == 1 else None
 
     def line_points(self, name: str) -> Floats:
@@ -442,19 +443,35 @@ class FittedEquation:
 
         return plot_residuals(
             pd.Series(self.data.y, name=self.target),
-            self._curve(self.data.X),
-            residuals=None if self.problem.noise is GAUSSIAN else self.normal_residuals,
+            self.data.y - self.residuals,
+            residuals=None if self.has_plain_noise else self.normal_residuals,
             against=against,
             units=self._known_units(),
             ax=ax,
         )
+
+    @property
+    def has_plain_noise(self) -> bool:
+        """Whether all residuals have noise of one size: they are shown as they are."""
+        is_gaussian = self.problem.noise.name == GAUSSIAN.name
+        return is_gaussian and (not self.parts or self.problem.shared_sigma)
 
     def _known_units(self) -> Mapping[str, str]:
         return self.units.by_name if self.units is not None and self.units.are_known else {}
 
     @property
     def used(self) -> tuple[str, ...]:
-        """The variables that occur in the equation."""
+        """The variables that occur in the equation, without known constants."""
+        return tuple(name for name in self._occurring if name not in self.data.constants)
+
+    @property
+    def used_constants(self) -> tuple[str, ...]:
+        """The known constants that occur in the equation."""
+        exact = [name for name in self._occurring if name in self.data.constants]
+        return (*exact, *(name for name in self.equation.known))
+
+    @property
+    def _occurring(self) -> tuple[str, ...]:
         symbols = {symbol.name for symbol in self.equation.expression.free_symbols}
         return tuple(name for name in self.equation.variables if name in symbols)
 
@@ -578,7 +595,9 @@ class FittedEquation:
         return {name: f"{text} {units.get(name, '')}".rstrip() for name, text in written}
 
     def __str__(self) -> str:
-        lines = [f"{name} = {text}" for name, text in self._with_units().items()]
+        known = self.data.constants
+        lines = [f"{name} = {known[name].value:g}" for name in self.used_constants if name in known]
+        lines += [f"{name} = {text}" for name, text in self._with_units().items()]
         return "\n  ".join([f"{self.target} = {self.equation}", *lines])
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -216,7 +216,8 @@ class GroupedEquation(FittedEquation):
         return {**known, **named}
 
     def _predict(self, X: Any, level: float | None, groups: Any) -> Floats:
-        points = check_X(X, self.equation.variables, others=True)
+        names, constants = self.equation.variables, self.data.constants
+        points = check_X(X, names, others=True, constants=constants)
         labels = np.array(read_labels(groups, len(points), self.problem.labels), dtype=object)
         summary = np.empty((2 if level is None else 6, len(points)))
         for label in dict.fromkeys(labels.tolist()):
@@ -224,16 +225,27 @@ class GroupedEquation(FittedEquation):
             summary[:, rows] = self.parts[label]._predict(points[rows], level, None)
         return summary
 
-    @property
-    def line(self) -> str | None:
-        """None: there is no one curve."""
-        return None
+    def curves(self, level: float) -> list[Any] | None:
+        """Return what :func:`pmsr.plots.predictions.draw_groups` draws; None for several variables.
 
-    def tabulate_at(self, points: Floats, level: float) -> pd.DataFrame:
-        """Refuse: points belong to a group, ``parts["label"].tabulate_at(...)``."""
-        raise ValueError(self._of_one_group("A table of predictions", "tabulate_at(points, level)"))
+        Parameters
+        ----------
+        level
+            Probability of the intervals.
+        """
+        from pmsr.plots.predictions import GroupCurve
 
-    # Any: Matplotlib's Axes, which this layer does not import.
+        name = next(iter(self.parts.values())).line
+        if name is None:
+            return None
+        found = []
+        for label, one in self.parts.items():
+            points = one.line_points(name)
+            x = points[:, one.data.names.index(name)]
+            table = one.tabulate_at(points, level)
+            found.append(GroupCurve(label, x, table, one.data.select([name])))
+        return found
+
     def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
         """Draw the law with the data of every group, each in a colour of its own.
 
@@ -252,40 +264,24 @@ class GroupedEquation(FittedEquation):
         """
         from pmsr.plots.predictions import draw_groups, plot_parity
 
-        level, parts = check_level(level), self.parts
-        name = next(iter(parts.values())).line
-        if name is None:
-            tables = [one.tabulate_at(one.data.X, level) for one in parts.values()]
-            table = pd.concat(tables, ignore_index=True)
-            table.attrs["level"] = level
-            y = pd.Series(self.data.y, name=self.target)
-            return plot_parity(y, table, level=level, units=self._known_units(), ax=ax)
-        lines = {}
-        for label, one in parts.items():
-            points = one.line_points(name)
-            x = points[:, one.data.names.index(name)]
-            lines[label] = x, one.tabulate_at(points, level), one.data.select([name])
-        return draw_groups(lines, level=level, units=self._known_units(), ax=ax)
+        level, units = check_level(level), self._known_units()
+        curves = self.curves(level)
+        if curves is not None:
+            return draw_groups(curves, level=level, units=units, ax=ax)
+        tables = [one.tabulate_at(one.data.X, level) for one in self.parts.values()]
+        table = pd.concat(tables, ignore_index=True)
+        y = np.concatenate([one.data.y for one in self.parts.values()])
+        target = pd.Series(y, name=self.target)
+        return plot_parity(target, table, level=level, units=units, ax=ax)
 
-    def plot_residuals(
-        self, *, against: Literal["prediction", "order"] = "prediction", ax: Any = None
-    ) -> Any:
-        """Draw what the best fit leaves unexplained, of all groups together.
+    @property
+    def line(self) -> str | None:
+        """None: there is no one curve."""
+        return None
 
-        Residuals are in units of their noise where each group has its own. Rows are in the order
-        of the groups.
-        """
-        from pmsr.plots import plot_residuals
-
-        is_plain = self.problem.shared_sigma and self.problem.noise.name == "gaussian"
-        return plot_residuals(
-            pd.Series(self.data.y, name=self.target),
-            self.data.y - self.residuals,
-            residuals=None if is_plain else self.normal_residuals,
-            against=against,
-            units=self._known_units(),
-            ax=ax,
-        )
+    def tabulate_at(self, points: Floats, level: float) -> pd.DataFrame:
+        """Refuse: points belong to a group, ``parts["label"].tabulate_at(...)``."""
+        raise ValueError(self._of_one_group("A table of predictions", "tabulate_at(points, level)"))
 
     @property
     def warnings(self) -> list[str]:

@@ -73,7 +73,9 @@ def tabulate_inclusion(
     total = float(np.sum(probabilities))
     sums = {("variable", name): 0.0 for name in variables}
     for one, share in zip(equations, probabilities, strict=True):
-        parts = [("variable", name) for name in one.used]
+        parts = [
+            ("variable", name) for name in variables if name in (*one.used, *one.used_constants)
+        ]
         parts += [("operator", name) for name in sorted(operators_of(one.equation))]
         for part in parts:
             sums[part] = sums.get(part, 0.0) + float(share)

@@ -1,6 +1,7 @@
 """Equations with their evidence, ranked: the table, averages over them, save and load."""
 
 import platform
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -21,6 +22,7 @@ from pmsr.equation.mathml import to_mathml
 from pmsr.equation.notation import percent
 from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, is_flat, seed_for, weigh
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
+from pmsr.evidence.priors import read_known, record_known
 from pmsr.evidence.problem import Problem, as_problem
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_number, as_seed, as_text
 from pmsr.laws.identity import Trace, group_laws
@@ -53,11 +55,13 @@ from pmsr.result.storage import (
     read_evidence,
     read_fit,
     read_folder,
+    read_noise_table,
     read_prior,
     read_search,
     record_draws,
     record_evidence,
     record_fit,
+    record_noise_table,
     record_prior,
     record_search,
     write_folder,
@@ -113,6 +117,9 @@ class Result:
         nothing is known of them.
     constant_log_prior
         Log prior of a constant, if ``law_prior`` cannot be asked: a loaded result has no function.
+    noise_table
+        What each noise model makes of the data, best first, with the columns ``noise``,
+        ``equation``, ``log_q`` and ``score``; None if the noise was not chosen by the data.
 
     Examples
     --------
@@ -141,6 +148,7 @@ class Result:
     coverage: Coverage = field(default_factory=Coverage)
     units: Units | None = None
     constant_log_prior: float | None = None
+    noise_table: pd.DataFrame | None = None
 
     @property
     def data(self) -> Data:
@@ -548,7 +556,7 @@ class Result:
         DataFrame
             The columns of :func:`pmsr.predict`; an average has no ``map``.
         """
-        points = check_X(X, self.data.names, others=True)
+        points = self._points(X)
         table = self.tabulate_at(points, check_level(level), average, groups=groups)
         if isinstance(X, pd.DataFrame | pd.Series):
             table.index = X.index
@@ -690,7 +698,11 @@ class Result:
         return {label: np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist())}
 
     def _predict(self, X: Any, level: float | None, average: bool, groups: Any) -> Floats:
-        return self._predict_at(check_X(X, self.data.names, others=True), level, average, groups)
+        return self._predict_at(self._points(X), level, average, groups)
+
+    def _points(self, X: Any) -> Floats:
+        """Return values of all variables; those of known constants need not be given."""
+        return check_X(X, self.data.names, others=True, constants=self.data.constants)
 
     def _predict_at(
         self, points: Floats, level: float | None, average: bool, groups: Any
@@ -885,25 +897,28 @@ def from_evolution(
     selected = {names: problem.select(names) for names in {e.variables for e, _ in pairs}}
     units = units_of(search, problem.data)
     own_units = {names: units.select(names) for names in selected}
-    fitted = [
-        fitted_equation(
-            _readable(equation),
-            replace(weighed.get(equation.key, Weighed(evidence)), evidence=evidence),
-            selected[equation.variables],
-            thorough,
-            random_seed,
-            find_log_prior(
-                equation,
-                selected[equation.variables].data,
-                search.law_prior,
-                units=own_units[equation.variables],
-                evidence=evidence,
-                is_spelled=found.n_screened > 0,
-            ),
-            own_units[equation.variables],
+    fitted = []
+    for equation, evidence in pairs:
+        own = replace(weighed.get(equation.key, Weighed(evidence)), evidence=evidence)
+        log_prior = find_log_prior(
+            equation,
+            selected[equation.variables].data,
+            search.law_prior,
+            units=own_units[equation.variables],
+            evidence=evidence,
+            is_spelled=found.n_screened > 0,
         )
-        for equation, evidence in pairs
-    ]
+        units_here, problem_here = own_units[equation.variables], selected[equation.variables]
+        equation = _readable(equation)
+        if problem.priors:
+            equation, problem_here = problem.suit(equation)
+            own = _with_constants(own, equation, problem_here)
+            units_here = units.select(equation.variables)
+        fitted.append(
+            fitted_equation(
+                equation, own, problem_here, thorough, random_seed, log_prior, units_here
+            )
+        )
     sizes = [one.equation.complexity for one in fitted]
     ranked = [fitted[place] for place in rank(_rank_by(fitted, search), sizes)]
     return Result(
@@ -944,6 +959,13 @@ def decode_result(
     try:
         return _decode(header, arrays)
     except BROKEN as error:
+        unknown = re.match(r"Unknown function '(\w+)'", str(error))
+        if unknown is not None:
+            raise ValueError(
+                f"{path} was saved with the operator {unknown[1]!r}, which is not there. Add it "
+                f"first, with the form that it had: pmsr.add_operator({unknown[1]!r}, lambda x: "
+                "...)."
+            ) from None
         raise damaged(path, error) from None
 
 
@@ -964,17 +986,26 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         )
         weighed.append((record, equation, evidence))
     problem = _read_problem(data, settings, search, [pair[1:] for pair in weighed])
+    # An earlier version knew of none.
+    priors = {name: read_known(name, one) for name, one in header.get("priors", {}).items()}
+    problem = problem.with_priors(priors)
     if search is None:
         # An earlier version knew of none.
         interval = tuple(map(as_text, as_list(header.get("interval", []))))
-        units = read_units(header.get("units"), data.names, data.target, interval=interval)
+        units = read_units(
+            header.get("units"),
+            data.names,
+            data.target,
+            interval=interval,
+            constants=data.constants,
+        )
     else:
         units = units_of(search, data)
     equations = []
     for place, (record, equation, evidence) in enumerate(weighed):
-        selected = problem.select(equation.variables)
-        # An earlier version did not save it.
-        flat = is_flat(equation.program, problem)
+        equation, selected = problem.suit(equation)
+        # An earlier version did not save it. With priors, no law is spelled otherwise.
+        flat = is_flat(equation.program, problem) or len(selected.given) > 0
         own = Weighed(evidence, read_fit(record.get("fit"), equation.program, is_flat=flat))
         if problem.parts:
             own = Weighed(evidence, parts=_read_parts(record["parts"], equation, problem, flat))
@@ -1022,6 +1053,7 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
         coverage=read_coverage(header.get("coverage", {})),
         units=units,
         constant_log_prior=None if of_constant is None else as_number(of_constant),
+        noise_table=read_noise_table(header.get("noise_table")),
     )
     if result.constant_log_prior is not None and not result.constant_log_prior < np.inf:
         raise ValueError(f"a constant has log_prior = {result.constant_log_prior!r}")
@@ -1116,11 +1148,21 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
                 **({"parts": recorded} if recorded else {}),
             }
         )
-    about = {"names": result.data.names, "target": result.data.target}
+    about: dict[str, Any] = {"names": result.data.names, "target": result.data.target}
+    if result.data.constants:
+        about["constants"] = {
+            name: None if one.prior is None else record_known(one.prior)
+            for name, one in result.data.constants.items()
+        }
     if result.data.groups is not None:
         about["groups"] = result.data.groups
     header = {
         "data": about,
+        "priors": {
+            name: record_known(prior)
+            for name, prior in result.problem.priors.items()
+            if name not in result.data.constants
+        },
         "settings": asdict(result.settings),
         "search": None if result.search is None else record_search(result.search),
         "random_seed": result.random_seed,
@@ -1135,11 +1177,23 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "law_prior": record_prior(result.law_prior),
         "constant_log_prior": result._constant_log_prior(),
         "coverage": asdict(result.coverage),
+        "noise_table": record_noise_table(result.noise_table),
     }
     if result.search is None and result.units is not None:
         known = result.units.by_name if result.units.are_known else None
         header |= {"units": known, "interval": result.units.interval_names}
     return header, arrays
+
+
+def _with_constants(weighed: Weighed, equation: Equation, problem: Problem) -> Weighed:
+    """Return evidence with a best value for uncertain constants, if it took them for exact."""
+    evidence, given = weighed.evidence, problem.given
+    missing = len(equation.parameters) - len(evidence.theta)
+    if missing <= 0:
+        return weighed
+    middle = given.from_z(np.zeros((1, len(given))))[0] if len(given) else np.empty(0)
+    theta = np.concatenate([evidence.theta, middle[len(given) - missing :]])
+    return replace(weighed, evidence=replace(evidence, theta=theta, n_parameters=len(theta)))
 
 
 def _readable(equation: Equation) -> Equation:

@@ -51,7 +51,7 @@ def find_log_prior(
     prior = read_law_prior(law_prior)
     generators = None if units is None else units.select(equation.variables).generators
     # Coincidences belong to the law: they are counted where its best fit is known.
-    signs, rows = column_signs(data.X), known_rows(data, evidence)
+    signs, rows = column_signs(data.X), known_rows(data, evidence, len(equation.parameters))
     if not isinstance(prior, LawPrior):
         return float(prior(equation, signs=signs, generators=generators, rows=rows))
     found = count_coincidences(
@@ -61,10 +61,16 @@ def find_log_prior(
     return prior.log_p(spelled.program, found)
 
 
-def known_rows(data: Data, evidence: Evidence | None) -> Rows | None:
-    """Return where a law was seen: the data and its best fit; None if it has none."""
+def known_rows(
+    data: Data, evidence: Evidence | None, n_parameters: int | None = None
+) -> Rows | None:
+    """Return where a law was seen: the data and its best fit; None if it has none.
+
+    With a number of parameters, what comes after them are uncertain constants, which are columns
+    to a law.
+    """
     if evidence is None or evidence.failure is not None or not np.isfinite(evidence.theta).all():
         return None
     if evidence.theta.ndim == 2:  # of several groups; where one of them is will do
         return data.X, evidence.theta[0]
-    return data.X, evidence.theta
+    return data.X, evidence.theta[:n_parameters]

@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.data import Data, make_data
+from pmsr.data import Constant, Data, make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.multistart import Fit, Minimum, invert, straighten
 from pmsr.evidence.posterior import CHAIN_STATS, STAGE_STATS, Draws
+from pmsr.evidence.priors import read_known
 from pmsr.files import (
     BROKEN,
     as_count,
@@ -425,6 +426,28 @@ def _read_theta(values: object, n: int) -> NDArray[np.float64]:
     return theta
 
 
+NOISE_COLUMNS = ("noise", "equation", "log_q", "score")
+
+
+def record_noise_table(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    """Return what each noise model makes of the data as JSON knows it."""
+    if table is None:
+        return None
+    rows = table[list(NOISE_COLUMNS)].itertuples(index=False)
+    return [dict(zip(NOISE_COLUMNS, row, strict=True)) for row in rows]
+
+
+def read_noise_table(records: object) -> pd.DataFrame | None:
+    """Return what was recorded; an earlier version did not save it."""
+    if records is None:
+        return None
+    rows = []
+    for record in as_list(records):
+        log_q, score = as_number(record["log_q"]), as_number(record["score"])
+        rows.append((as_text(record["noise"]), as_text(record["equation"]), log_q, score))
+    return pd.DataFrame(rows, columns=list(NOISE_COLUMNS))
+
+
 def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Data:
     """Return the data that a result explains."""
     y = _check_shape(arrays["y"], arrays["y"].shape[:1])
@@ -439,8 +462,23 @@ def read_data(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     groups = record.get("groups")
     if groups is not None:
         groups = [as_text(label) for label in as_list(groups)]
-    names = as_list(record["names"])
-    return make_data(arrays["X"], target, names=names, groups=groups, **measured)
+    names, X = as_list(record["names"]), arrays["X"]
+    # An earlier version knew of no constants.
+    known = record.get("constants", {})
+    constants = {
+        name: Constant(
+            float(X[0, names.index(name)]), None if one is None else read_known(name, one)
+        )
+        for name, one in known.items()
+    }
+    kept = [name for name in names if name not in constants]
+    if kept + list(constants) != names:
+        raise ValueError(f"the constants {list(constants)!r} are not the last of {names!r}")
+    if "X_err" in measured:
+        measured["X_err"] = measured["X_err"][:, : len(kept)]
+    return make_data(
+        X[:, : len(kept)], target, names=kept, groups=groups, constants=constants, **measured
+    )
 
 
 def _check_shape(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -192,7 +192,7 @@ def suggest_points(
     middle = expected.shares @ expected.mean
     between = expected.shares @ (expected.mean - middle) ** 2
     scatter = np.sqrt(expected.curve[0] + expected.noise[0])
-    table = pd.DataFrame(points[places], columns=list(data.names))
+    table = pd.DataFrame(points[places], columns=list(data.names))[list(data.measured)]
     names = _distinct_names(data.names)
     table[names[0]] = list(chosen.values())
     table[names[1]] = np.sqrt(between[places])

@@ -115,7 +115,9 @@ class Bench:
         if units is not None:
             units = {name: unit for name, unit in units.items() if name in names}
         interval = [name for name in search.interval if name in data.names]
-        return read_units(units, data.names, data.target, interval=interval)
+        return read_units(
+            units, data.names, data.target, interval=interval, constants=data.constants
+        )
 
     @cached_property
     def signs(self) -> Signs:

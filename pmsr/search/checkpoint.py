@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pmsr.equation.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
+from pmsr.equation.operators import (
+    FIRST_OPERATOR,
+    LITERAL,
+    OPERATORS,
+    PARAMETER,
+    POWER,
+    VARIABLE,
+    added_operators,
+    digest_rows,
+)
 from pmsr.equation.program import Program
 from pmsr.files import (
     BROKEN,
@@ -131,7 +140,8 @@ def load_state(path: str | Path, bench: Bench) -> State:
     except _Foreign:
         raise ValueError(
             f"{path} belongs to other data, options or seed. Resume with those it was made "
-            "with, or choose another file."
+            "with, or choose another file. Operators of your own must be added with the same "
+            "forms and in the same order."
         ) from None
     except BROKEN as error:
         raise _damaged(path, error) from error
@@ -460,8 +470,17 @@ def fingerprint(bench: Bench) -> str:
     if data.groups is not None:
         digest.update(json.dumps(data.groups).encode())
     settings = asdict(bench.settings)
-    if not settings["shared_sigma"]:
-        del settings["shared_sigma"]
+    for name in ("shared_sigma", "positive"):
+        if not settings[name]:
+            del settings[name]  # as in checkpoints that are older than these options
     chosen = [data.names, options, settings, bench.seed]
+    # Graphs hold the codes of operators: of those that users add, it matters which came first.
+    names = list(OPERATORS)
+    own = [row for row in added_operators() if row.name in bench.search.operators]
+    if own:
+        chosen.append([[row.name, names.index(row.name), digest_rows([row])] for row in own])
+    if data.constants:
+        known = data.constants.items()
+        chosen.append([(name, one.prior and one.prior.words) for name, one in known])
     digest.update(json.dumps(chosen, default=_name_of).encode())
     return digest.hexdigest()

@@ -546,7 +546,13 @@ class _Run:
         """Weigh the finalists again, with replicates, and rank them."""
         names = self.data.names
         archive = Archive(gather(self.judges, self.bench))
-        laws = order_finalists(archive.leaders, archive.front, names, self.search.n_finalists)
+        laws = order_finalists(
+            archive.leaders,
+            archive.front,
+            names,
+            self.search.n_finalists,
+            self.data.constants,
+        )
         best = archive.best.score if archive.best else 0.0
         spelled = {law.key: spell(law, best, self.bench) for law in laws}
         # Algebra may have spelled a law so that it breaks a rule that its graph had kept.

@@ -1,7 +1,7 @@
 """The equations that are weighed again at the end: which, in which order, and within the time."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
@@ -29,7 +29,11 @@ NEAR = 4.0
 
 
 def order_finalists(
-    leaders: Sequence[Candidate], front: Sequence[Candidate], variables: Sequence[str], n: int
+    leaders: Sequence[Candidate],
+    front: Sequence[Candidate],
+    variables: Sequence[str],
+    n: int,
+    constants: Collection[str] = (),
 ) -> list[Candidate]:
     """Choose the laws to weigh again, so ordered that the first few are worth having alone.
 
@@ -41,18 +45,23 @@ def order_finalists(
         Names of the variables.
     n
         How many of the leaders; all of the front are taken.
+    constants
+        Those of the variables that are known constants: laws that differ by them alone are one.
 
     Returns
     -------
     list of Candidate
         One spelling of each law: the simplest, the best, the next simplest, the next best, ...
     """
-    best = distinct_laws(leaders, variables)[:n]
+    best = distinct_laws(leaders, variables, constants)[:n]
     laws = best + [
-        law for law in distinct_laws(front, variables) if not _among(law, best, variables)
+        law
+        for law in distinct_laws(front, variables, constants)
+        if not _among(law, best, variables, constants)
     ]
     simple = sorted(
-        (law for law in laws if _among(law, front, variables)), key=lambda law: law.complexity
+        (law for law in laws if _among(law, front, variables, constants)),
+        key=lambda law: law.complexity,
     )
     pairs = zip_longest(simple, best)
     return list(dict.fromkeys(law for pair in pairs for law in pair if law is not None))
@@ -99,7 +108,9 @@ def read_key(key: str, variables: tuple[str, ...]) -> Equation:
     return Equation(key, variables)
 
 
-def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> list[Candidate]:
+def distinct_laws(
+    candidates: Sequence[Candidate], variables: Sequence[str], constants: Collection[str] = ()
+) -> list[Candidate]:
     """Choose one spelling of each law: the simplest, then that with the fewest curved parameters.
 
     c0*sqrt(H), sqrt(c0*H) and sqrt(c0)*sqrt(c1*H/c0) have keys of their own, because flat priors on
@@ -112,25 +123,32 @@ def distinct_laws(candidates: Sequence[Candidate], variables: Sequence[str]) -> 
         n_curved = program.n_parameters - len(program.affine)
         return candidate.complexity, candidate.n_parameters, n_curved, -candidate.score
 
-    traces = [_trace(candidate, variables) for candidate in candidates]
+    traces = [_trace(candidate, variables, constants) for candidate in candidates]
     laws = group_laws(traces, relative=SAME_ERROR).values()
     return [min((candidates[k] for k in spellings), key=simplicity) for spellings in laws]
 
 
-def _trace(candidate: Candidate, variables: Sequence[str]) -> Trace:
+def _trace(candidate: Candidate, variables: Sequence[str], constants: Collection[str]) -> Trace:
     """Return by what a candidate's law is recognised: its error, and which variables it has.
 
     The search keeps no more. Of two columns that say the same, such as a length in mm and in cm,
-    either may be the cause: laws of one and of the other are two.
+    either may be the cause: laws of one and of the other are two. A known constant causes nothing:
+    c0*g and c0 are one.
     """
     symbols = read_key(candidate.key, tuple(variables)).expression.free_symbols
     used = {symbol.name for symbol in symbols}
-    return Trace(candidate.key, (candidate.rmse, *(float(name in used) for name in variables)))
+    varying = [name for name in variables if name not in constants]
+    return Trace(candidate.key, (candidate.rmse, *(float(name in used) for name in varying)))
 
 
-def _among(candidate: Candidate, others: Sequence[Candidate], variables: Sequence[str]) -> bool:
-    traces = (_trace(other, variables) for other in others)
-    return is_among(_trace(candidate, variables), traces, relative=SAME_ERROR)
+def _among(
+    candidate: Candidate,
+    others: Sequence[Candidate],
+    variables: Sequence[str],
+    constants: Collection[str],
+) -> bool:
+    traces = (_trace(other, variables, constants) for other in others)
+    return is_among(_trace(candidate, variables, constants), traces, relative=SAME_ERROR)
 
 
 def reserve(whole: float, quick: float, settings: Settings) -> float:

@@ -22,8 +22,8 @@ _warm: set[int] = set()
 def warm_up() -> float:
     """Run all compiled loops once on a toy; return the seconds that compiling took.
 
-    Compiled code is kept on disk, so these are seconds only once after installation, and after a
-    user has added an operator; in other processes it is 0.
+    Compiled code is kept on disk, so these are seconds only once after installation, and a
+    moment after a user has added an operator; else it is 0.
     """
     fingerprint = table_fingerprint()
     if fingerprint in _warm:

@@ -496,7 +496,7 @@ def report(arguments: argparse.Namespace) -> int:
 def predict(arguments: argparse.Namespace) -> int:
     """Predict with what a run has found."""
     result = read_result(arguments.run_folder)
-    names = list(result.data.names)
+    names = list(result.data.measured)
     read = _read_file(arguments)
     notes: tuple[str, ...] = ()
     if arguments.drop_missing:

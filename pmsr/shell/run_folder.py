@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -376,6 +376,9 @@ def describe_run(path: Path, run: Run, result: Result, *, level: float = 0.95) -
         )
     elif not result.coverage.is_settled:
         notes.append(f"The search had not settled. Go on: pmsr resume {quote(str(path))}")
+    if run.noise_table and result.noise_table is None:
+        # Of a search that the shell went on with under the noise that was chosen.
+        result = replace(result, noise_table=pd.DataFrame(run.noise_table))
     return gather_content(
         result,
         level=level,

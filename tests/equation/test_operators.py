@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 import pytest
 import sympy
 
+import pmsr
 from pmsr.equation.operators import (
     OPERATORS,
     Operator,
@@ -111,13 +112,61 @@ def test_a_row_is_derived_from_its_sympy_form():
         (lambda x: sympy.Integer(3), "must be a SymPy expression in its arguments, got 3"),
         (lambda x, y, z: x, "must have 1 or 2 arguments, got 3"),
         (lambda x: sympy.zeta(x), "no counterpart in Python's math"),
-        (lambda x: sympy.Piecewise((x, x > 0), (0, True)), "cannot be written for PyTensor"),
     ],
 )
 def test_a_form_that_cannot_be_derived_is_refused(form, message):
     with pytest.raises(ValueError, match=message):
         add_operator("mine", form)
     assert "mine" not in OPERATORS
+
+
+@pytest.mark.parametrize(
+    ("form", "place", "value", "slope"),
+    [
+        (lambda x: sympy.sin(x) / x, 0.0, 1.0, 0.0),
+        (lambda x: (sympy.exp(x) - 1) / x, 0.0, 1.0, 0.5),
+        (lambda x: sympy.log(x) / (x - 1), 1.0, 1.0, -0.5),
+        (lambda x: x / sympy.tanh(x), 0.0, 1.0, 0.0),
+    ],
+)
+def test_where_a_form_is_0_over_0_it_has_its_limit(form, place, value, slope):
+    row = derive_operator("mine", form)
+    assert row.value(place) == pytest.approx(value, rel=1e-14)
+    assert row.derivative(place, value) == pytest.approx(slope, rel=1e-14, abs=1e-15)
+    a = pt.dscalar()
+    tensor = row.pytensor(a)
+    at = tensor.eval({a: place}), pt.grad(tensor, a).eval({a: place})
+    np.testing.assert_allclose(at, [value, slope], rtol=1e-14, atol=1e-15)
+    # Next to the gap, against 50 digits.
+    x = sympy.Symbol("x", real=True)
+    for distance in (1e-12, 1e-7, 1e-3, 0.0299, 0.0301, 0.3):
+        near = place + distance
+        exact = [float(one.evalf(50, subs={x: near})) for one in (form(x), form(x).diff(x))]
+        ours = row.value(near), row.derivative(near, row.value(near))
+        np.testing.assert_allclose(ours, exact, rtol=1e-11, atol=1e-11)
+
+
+def test_a_pole_stays_one():
+    row = derive_operator("mine", lambda x: sympy.cos(x) / x)
+    with pytest.raises(ZeroDivisionError):
+        row.value(0.0)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda x: sympy.Max(x, 0),
+        lambda x: sympy.Piecewise((0, x < 0), (x, True)),
+        lambda x: sympy.Piecewise((x, (x >= 0) & (x < 9)), (0, (x < 0) | (x > 20)), (9, True)),
+    ],
+)
+def test_a_form_in_pieces_is_each_of_them(form):
+    row = derive_operator("ramp", form)
+    a = pt.dscalar()
+    tensor = row.pytensor(a)
+    for x, value, slope in ((-1.5, 0.0, 0.0), (2.5, 2.5, 1.0)):
+        assert (row.value(x), row.derivative(x, value)) == (value, slope)
+        assert (tensor.eval({a: x}), pt.grad(tensor, a).eval({a: x})) == (value, slope)
 
 
 ADD_A_FORM = """
@@ -163,3 +212,56 @@ def test_one_new_row_is_enough_for_a_new_operator(tmp_path):
         cwd=Path(__file__).parent,
     )
     assert "a row is enough" in done.stdout, done.stderr
+
+
+ADD_IN_A_WARM_PROCESS = """
+import sys
+import numpy as np, sympy
+import pmsr
+from pmsr.equation import descent, kernels
+from pmsr.equation.program import evaluate, evaluate_jacobian
+if sys.argv[1] == "added":
+    pmsr.add_operator("wave", lambda x: sympy.sin(x) / x)
+    pmsr.add_operator("hill", lambda x, k: x**2 / (k**2 + x**2))
+X = np.linspace(-2.0, 2.0, 9)[:, None]
+names = "wave(c0*x)*hill(x, c1)" if sys.argv[1] == "added" else "sin(c0*x)/(c1 + x)"
+law = pmsr.Equation(names, ["x"])
+values, jacobian = evaluate_jacobian(law.program, np.array([[2.0, 3.0]]), X)
+if sys.argv[1] == "added":
+    x = X[:, 0]
+    np.testing.assert_allclose(values[0], np.sinc(2 * x / np.pi) * x**2 / (9 + x**2), atol=1e-14)
+    np.testing.assert_allclose(
+        jacobian[0, 1], np.sinc(2 * x / np.pi) * -6 * x**2 / (9 + x**2) ** 2, atol=1e-14
+    )
+for kernel in (kernels._jacobian, kernels._sweep, kernels._backward):
+    print(sum(kernel.stats.cache_misses.values()))
+"""
+
+
+def test_an_operator_of_ones_own_leaves_the_loops_of_the_others_compiled(tmp_path):
+    environment = dict(os.environ, NUMBA_CACHE_DIR=str(tmp_path))
+    missed = {}
+    for which in ("first", "added"):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", ADD_IN_A_WARM_PROCESS, which],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=Path(__file__).parent,
+        )
+        assert done.returncode == 0, done.stderr
+        missed[which] = sum(map(int, done.stdout.split()))
+    assert missed["first"] > 0 and missed["added"] == 0
+
+
+def test_what_was_saved_with_an_operator_that_is_not_there_says_what_to_add(tmp_path):
+    add_operator("mine", lambda x: 1 / (1 + x**2))
+    try:
+        X = [[1.0], [2.0], [3.0], [4.0]]
+        found = pmsr.weigh_equations(["c0*mine(x0)"], X, [0.5, 0.21, 0.1, 0.06], random_seed=0)
+        found.save(tmp_path / "saved")
+        assert str(pmsr.load(tmp_path / "saved").best.equation) == "c0*mine(x0)"
+    finally:
+        del OPERATORS["mine"]
+    with pytest.raises(ValueError, match="saved with the operator 'mine', which is not there"):
+        pmsr.load(tmp_path / "saved")

@@ -1,6 +1,7 @@
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
@@ -11,6 +12,7 @@ from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import fit_equation, make_target
 from pmsr.evidence.model import CHUNK, build_model, make_template
+from pmsr.evidence.noise import NOISES
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.problem import Problem
 from pmsr.settings import Settings
@@ -183,3 +185,65 @@ def test_nuts_runs_on_the_invariant_prior_and_agrees():
         one, other = (np.asarray(i.posterior[name]).ravel() for i in (own, idata))
         # NUTS' draws are correlated: an effective size of a hundred is modest for a thousand.
         assert abs(one.mean() - other.mean()) < 4 * one.std() / np.sqrt(100)
+
+
+NOISES_OF_MODELS = {
+    "gaussian": {},
+    "student": {},
+    "proportional": {},
+    "lognormal": {},
+    "poisson": {},
+    "known": {"y_err": 0.1},
+    "extra": {"y_err": 0.1},
+    "known_inputs": {"y_err": 0.1, "X_err": 0.05},
+    "inputs": {"X_err": 0.05},
+    "counts": {"sample_weight": np.repeat([1, 2], 7)},
+}
+
+
+def model_of(kind):
+    x = np.linspace(0.5, 4.0, 14)
+    noise = kind if kind in NOISES else "gaussian"
+    y = np.round(30.0 * np.exp(-0.4 * x))
+    options = Settings(noise=noise, extra_noise=kind == "extra")
+    return build_model("c0*exp(c1*x0)", x, y, settings=options, **NOISES_OF_MODELS[kind])
+
+
+@pytest.mark.parametrize("kind", list(NOISES_OF_MODELS))
+@pytest.mark.filterwarnings("ignore:The effect of Potentials")
+def test_new_rows_are_predicted_once_their_x_is_set(kind):
+    model, new = model_of(kind), np.array([1.0, 2.0, 3.0])
+    assert model.named_vars_to_dims["X"] == ("observation", "column")
+    assert model.named_vars_to_dims["mu"] == model.named_vars_to_dims["y"] == ("observation",)
+    assert model.coords["column"] == ("x0",)
+    n_draws = 2000
+    draws = {"c0": np.full((1, n_draws), 30.0), "c1": np.full((1, n_draws), -0.4)}
+    if "sigma" in model.named_vars:
+        draws["sigma"] = np.full((1, n_draws), 0.05)
+    posterior = xr.Dataset({name: (("chain", "draw"), values) for name, values in draws.items()})
+    replaced = {"X": new[:, None]}
+    known = NOISES_OF_MODELS[kind]
+    replaced |= {"y_err": np.full(3, 0.1)} if "y_err" in known else {}
+    replaced |= {"X_err": np.full((3, 1), 0.05)} if "X_err" in known else {}
+    with model:
+        pm.set_data(replaced)
+        found = pm.sample_posterior_predictive(
+            posterior, predictions=True, progressbar=False, random_seed=1
+        )
+    y = np.asarray(found.predictions["y"])[0]
+    expected = 30.0 * np.exp(-0.4 * new)
+    assert y.shape == (n_draws, 3)
+    assert np.all(np.abs(y.mean(axis=0) - expected) < 5 * y.std(axis=0) / np.sqrt(n_draws) + 0.02)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "inputs", "counts"])
+@pytest.mark.filterwarnings("ignore:invalid value encountered in det")
+def test_a_model_can_be_drawn(kind):
+    drawn = pm.model_to_mermaid(model_of(kind))
+    for words in ("c0([c0 ~ Flat])", "observation (14) x column (1)", "X --> mu", "c1 --> mu"):
+        assert words in drawn
+
+
+def test_what_is_improper_has_no_draws():
+    draws = pm.draw(model_of("gaussian")["c0"], draws=3)
+    assert np.isnan(draws).all()

@@ -1,11 +1,14 @@
 import dataclasses
+import time
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from pmsr.data import load_galileo, make_data
 from pmsr.estimator import BayesianSymbolicRegressor
+from pmsr.limits import time_limit
 from pmsr.report.content import gather_content
 from pmsr.report.page import render_report
 from pmsr.result.comparison import weigh_equations
@@ -184,3 +187,59 @@ def test_the_units_of_a_search_are_among_its_settings():
     found = run_evolution(data, search=options, random_seed=1)
     result = from_evolution(found, data, search=options, settings=QUICK, random_seed=1)
     assert gather_content(result).settings["units"] == "H: mm, D: mm"
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    rng = np.random.default_rng(1)
+    t = np.tile(np.linspace(0.2, 5.0, 8), 2)
+    groups = ["b"] * 8 + ["a"] * 8
+    y = np.array([2.0] * 8 + [5.0] * 8) * np.exp(-0.4 * t) + rng.normal(0.0, 0.05, 16)
+    X = pd.DataFrame({"t": t})
+    laws = ["c0*exp(-c1*t)", "c0 + c1*t"]
+    return weigh_equations(laws, X, pd.Series(y, name="A"), groups=groups, random_seed=1)
+
+
+def test_every_group_has_its_curve_its_parameters_and_its_predictions(grouped):
+    content = gather_content(grouped)
+    assert content.labels == ["a", "b"] and list(content.posteriors) == ["a", "b"]
+    assert [curve.label for curve in content.curves] == ["a", "b"]
+    for curve, one in zip(content.curves, grouped.best.parts.values(), strict=True):
+        np.testing.assert_array_equal(curve.data.y, one.data.y)
+        points = pd.DataFrame({"t": curve.x[50:150]})
+        mean = one.predict(points)
+        np.testing.assert_allclose(curve.prediction["mean"][50:150], mean)
+    assert content.outlook["group"].to_list() == ["a", "b"]
+    law = content.laws["c0*exp(-c1*t)"]
+    assert [part.draws.shape for part in law.parts] == [(4000, 2), (4000, 2)]
+    # Each group has a sigma of its own: residuals are in its units.
+    np.testing.assert_allclose(content.residuals, grouped.best.normal_residuals)
+
+
+def test_the_page_has_a_table_of_parameters_by_group(grouped):
+    page = render_report(gather_content(grouped))
+    table = page[page.index('aria-label="Parameters of each group"') :].split("</table>")[0]
+    rows = [row for row in table.split("<tr>") if "<td>" in row]
+    assert ["<td>a</td>" in rows[0], "<td>b</td>" in rows[1]] == [True, True]
+    assert "5.0" in rows[0] and len(rows) == 2
+    assert "normal noise of one size in each group" in page
+    assert "best fit and intervals of each group" in page
+
+
+def test_a_grouped_law_is_drawn_in_one_call(grouped):
+    ax = grouped.best.plot()
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert sorted(labels) == ["95 % prediction intervals", "a", "b"]
+    colors = {line.get_color() for line in ax.get_lines() if line.get_linestyle() == "-"}
+    assert len(colors) == 2
+    left, _ = grouped.best.plot_residuals()
+    np.testing.assert_allclose(left.get_lines()[1].get_ydata(), grouped.best.normal_residuals)
+    plt.close("all")
+
+
+def test_where_time_is_up_the_report_is_written_without_what_takes_time(result):
+    fresh = weigh_equations(LAWS, *SHELF, settings=Settings(), random_seed=1)
+    with time_limit(time.monotonic() - 1.0):
+        content = gather_content(fresh)
+    assert content.outlook is None and content.prediction is None
+    assert "Which law" in render_report(content)

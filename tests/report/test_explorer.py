@@ -9,7 +9,7 @@ from pmsr.data import make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.report import explorer
-from pmsr.report.explorer import ShownLaw, encode_laws, to_json, whiten
+from pmsr.report.explorer import ShownLaw, ShownPart, encode_laws, to_json, whiten
 
 
 def unpack(text, kind="<f4"):
@@ -18,6 +18,7 @@ def unpack(text, kind="<f4"):
 
 def decode(record):
     """Return draws as the page's script makes them."""
+    (record,) = record["parts"]
     p = len(record["theta"])
     white = unpack(record["white"]).reshape(p, record["n"])
     return np.array(record["centre"]) + (np.array(record["factor"]) @ white).T
@@ -29,10 +30,8 @@ def make_law(text, draws, names=("x",)):
     return ShownLaw(
         program=equation.program,
         variables=equation.variables,
-        theta=draws.mean(axis=0),
         residuals=rng.normal(size=20),
-        draws=draws,
-        sigma=rng.uniform(1.0, 2.0, len(draws)),
+        parts=[ShownPart(draws.mean(axis=0), draws, rng.uniform(1.0, 2.0, len(draws)))],
     )
 
 
@@ -66,7 +65,7 @@ def test_what_the_page_predicts_is_what_all_digits_predict(kind):
     for statistic in (lambda v: v.mean(axis=0), lambda v: np.quantile(v, [0.025, 0.975], axis=0)):
         # A millionth of the width: of an interval, at most ten digits are shown.
         assert np.all(np.abs(statistic(page) - statistic(whole)) <= 1e-6 * spread + 1e-300)
-    np.testing.assert_allclose(unpack(record["sigma"]), law.sigma, rtol=1e-7)
+    np.testing.assert_allclose(unpack(record["parts"][0]["sigma"]), law.parts[0].sigma, rtol=1e-7)
 
 
 def test_draws_are_made_of_what_whiten_returns():
@@ -94,8 +93,9 @@ def test_where_there_is_no_room_laws_have_fewer_draws(monkeypatch):
     monkeypatch.setattr(explorer, "MAX_BYTES", 6 * 4000 * 3)
     law = make_law("c0 - c1*x", DRAWS["ordinary"])
     found = encode({"first": law, "second": law})["laws"]
-    assert [found[name]["n"] for name in ("first", "second")] == [4000, explorer.N_THINNED]
-    assert found["second"]["of"] == 4000
+    sizes = [found[name]["parts"][0]["n"] for name in ("first", "second")]
+    assert sizes == [4000, explorer.N_THINNED]
+    assert found["second"]["parts"][0]["of"] == 4000
 
 
 def test_many_rows_are_thinned():

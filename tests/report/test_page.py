@@ -21,7 +21,8 @@ from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.prediction import predict
 from pmsr.report.content import ReportContent, gather_content
-from pmsr.report.page import PAPER, SOFTWARE, render_report, short, write_report
+from pmsr.report.digits import short
+from pmsr.report.page import PAPER, SOFTWARE, render_report, write_report
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.result import library_versions, make_table
 
@@ -29,7 +30,7 @@ SHELF = load_galileo("shelf")
 EVIL = "<script>alert(1)</script>"
 SECTIONS = ["winner", "fit", "equations", "matters", "parameters", "search", "diagnostics"]
 SECTIONS += ["settings", "cite"]
-VOID = {"meta", "link", "img", "br"}
+VOID = {"meta", "link", "img", "br", "wbr"}
 
 
 class Page(HTMLParser):
@@ -412,7 +413,7 @@ def test_the_script_has_every_law_and_what_it_needs(whole):
     text = render_report(whole)
     numbers = json.loads(re.search(r'id="numbers">(.*?)</script>', text, re.DOTALL)[1])
     assert list(numbers["laws"]) == list(numbers["about"]) == ["1", "2", "3"]
-    assert numbers["winner"] == "1" and numbers["laws"]["1"]["n"] == 4000
+    assert numbers["winner"] == "1" and numbers["laws"]["1"]["parts"][0]["n"] == 4000
     assert [column["name"] for column in numbers["columns"]] == NASTY
     assert [one["size"] for one in numbers["front"]] == whole.table["complexity"].to_list()
     page = Page(text)
@@ -453,3 +454,13 @@ def test_what_is_rounding_is_zero():
     assert short(-1.4e-13, size=3.0) == "0"
     assert short(-1.4e-13) == "−1.4 × 10⁻¹³"
     assert short(1e-3, size=3.0) == "0.001"
+
+
+def test_where_the_noise_was_chosen_the_page_says_by_how_much(whole):
+    rows = [("student", "c0", -12.0, -13.5), ("gaussian", "c0", -15.25, -15.5)]
+    table = pd.DataFrame(rows, columns=["noise", "equation", "log_q", "score"])
+    words = Page(render_report(replace(whole, noise_table=table))).words
+    assert "How the noise was chosen" in words
+    assert "Student noise with 4 degrees of freedom, for outliers" in words
+    assert re.search(r"normal noise of one size .*−15\.25 .*−15\.50 .*−2\.00", words)
+    assert "How the noise was chosen" not in Page(render_report(whole)).words

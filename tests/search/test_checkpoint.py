@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 
 from pmsr.data import load_galileo, make_data
-from pmsr.equation.operators import OPERATORS, PARAMETER, POWER, VARIABLE, operator_code
+from pmsr.equation.operators import (
+    OPERATORS,
+    PARAMETER,
+    POWER,
+    VARIABLE,
+    add_operator,
+    operator_code,
+)
 from pmsr.equation.program import Program
-from pmsr.evidence.problem import as_problem
+from pmsr.evidence.problem import Problem, as_problem
 from pmsr.search.bench import Bench
-from pmsr.search.checkpoint import State, load_state, read_progress, save_state
+from pmsr.search.checkpoint import State, fingerprint, load_state, read_progress, save_state
 from pmsr.search.funnel import Funnel, Unit, enumerate_into
 from pmsr.search.islands import Island, evolve_island, exchange
 from pmsr.search.sampler import Sampler
@@ -448,3 +455,23 @@ def test_a_link_in_place_of_the_new_file_is_not_followed(tmp_path, states):
     (tmp_path / "run.npz.part").symlink_to(victim)
     save_state(tmp_path / "run.npz", states["smc"], BENCHES["smc"])
     assert victim.read_text() == "mine"
+
+
+def test_a_checkpoint_knows_the_order_and_the_form_of_operators_that_users_added():
+    def made(*forms):
+        for name, form in forms:
+            add_operator(name, form)
+        try:
+            search = Search(operators=("+", "mine"))
+            data = make_data([1.0, 2.0, 3.0], [1.0, 2.5, 2.0])
+            return fingerprint(Bench(Problem.of(data, Settings()), search, Settings(), 0))
+        finally:
+            for name, _ in forms:
+                del OPERATORS[name]
+
+    mine = ("mine", lambda x: 1 / (1 + x**2))
+    unused = ("unused", lambda x: x**3)
+    first = made(mine)
+    assert made(mine) == first and made(mine, unused) == first
+    assert made(unused, mine) != first
+    assert made(("mine", lambda x: 1 / (2 + x**2))) != first

@@ -67,22 +67,24 @@ const evaluate = (law, theta, n, point) => {
   const last = values[values.length - 1];
   return typeof last === "number" ? new Float64Array(n).fill(last) : last;
 };
-const best = (law, point) => evaluate(law, law.theta, 1, point)[0];
+// A law has a part for each group, with constants of its own; without groups it has one.
+const best = (law, point, group = state.group) => evaluate(law, law.parts[group].theta, 1, point)[0];
 
-const drawsOf = (law) => {
-  if (law.drawn !== undefined) return law.drawn;
-  law.drawn = null;
-  if (law.n) {
-    const n = law.n, white = unpack(law.white, Float32Array), p = law.theta.length, theta = [];
+const drawsOf = (law, group = state.group) => {
+  const part = law.parts[group];
+  if (part.drawn !== undefined) return part.drawn;
+  part.drawn = null;
+  if (part.n) {
+    const n = part.n, white = unpack(part.white, Float32Array), p = part.theta.length, theta = [];
     for (let k = 0; k < p; k++) {
-      const row = new Float64Array(n).fill(law.centre[k]);
+      const row = new Float64Array(n).fill(part.centre[k]);
       for (let j = 0; j <= k; j++)
-        for (let i = 0; i < n; i++) row[i] += law.factor[k][j] * white[j * n + i];
+        for (let i = 0; i < n; i++) row[i] += part.factor[k][j] * white[j * n + i];
       theta.push(row);
     }
-    law.drawn = { n, theta, sigma: unpack(law.sigma, Float32Array) };
+    part.drawn = { n, of: part.of, theta, sigma: unpack(part.sigma, Float32Array) };
   }
-  return law.drawn;
+  return part.drawn;
 };
 // Every so many draws: for bands, which are looked at.
 const thin = (draws, n) => {
@@ -260,6 +262,7 @@ const frame = (box, { x, y, xName, yName, label, isCount = false }) => {
   const py = (v) => height - bottom - (height - top - bottom) * (v - y[0]) / (y[1] - y[0] || 1);
   const room = width - left - right;
   let xTicks = ticksOf(x[0], x[1], Math.max(2, Math.floor(room / 90)));
+  if (xTicks.length < 2) xTicks = ticksOf(x[0], x[1], 4);
   if (isCount && xTicks[1] - xTicks[0] < 1) xTicks = ticksOf(x[0], x[1], x[1] - x[0]);
   for (const t of xTicks) {
     make("line", { x1: px(t), x2: px(t), y1: height - bottom, y2: height - bottom + 5, class: "axis" }, null, svg);
@@ -294,7 +297,7 @@ const trace = (axes, xs, ys) => {
   });
   return path;
 };
-const band = (axes, xs, lows, highs, name) => {
+const band = (axes, xs, lows, highs, name, more = {}) => {
   const [low, high] = axes.y, room = high - low;
   const clip = (w) => axes.py(Math.max(low - room, Math.min(high + room, w))).toFixed(2);
   let run = [];
@@ -302,21 +305,26 @@ const band = (axes, xs, lows, highs, name) => {
     if (run.length > 1) {
       const up = run.map((i) => `${axes.px(xs[i]).toFixed(2)},${clip(highs[i])}`);
       const down = run.reverse().map((i) => `${axes.px(xs[i]).toFixed(2)},${clip(lows[i])}`);
-      make("path", { d: `M${up.concat(down).join("L")}Z`, class: name }, null, axes.inside);
+      make("path", { d: `M${up.concat(down).join("L")}Z`, class: name, ...more }, null, axes.inside);
     }
     run = [];
   };
   xs.forEach((_, i) => { if (Number.isFinite(lows[i]) && Number.isFinite(highs[i])) run.push(i); else flush(); });
   flush();
 };
-const dots = (axes, xs, ys, errors = null) => {
+const dots = (axes, xs, ys, errors = null, across = null) => {
   xs.forEach((v, i) => {
     if (!Number.isFinite(v) || !Number.isFinite(ys[i])) return;
+    const own = groups.length ? ` own` : "", color = groups.length ? { style: `--own: var(--g${groupOf(i) % 6})` } : {};
+    if (across) {
+      const left = axes.px(v - across[i]), right = axes.px(v + across[i]), at = axes.py(ys[i]);
+      make("path", { d: `M${left},${at}H${right}M${left},${at - 3}v6M${right},${at - 3}v6`, class: "error" + own, ...color }, null, axes.inside);
+    }
     if (errors) {
       const up = axes.py(ys[i] + errors[i]), down = axes.py(ys[i] - errors[i]), at = axes.px(v);
-      make("path", { d: `M${at},${up}V${down}M${at - 3},${up}h6M${at - 3},${down}h6`, class: "error" }, null, axes.inside);
+      make("path", { d: `M${at},${up}V${down}M${at - 3},${up}h6M${at - 3},${down}h6`, class: "error" + own, ...color }, null, axes.inside);
     }
-    make("circle", { cx: axes.px(v), cy: axes.py(ys[i]), r: xs.length > 200 ? 2 : 3.6, class: "dot" }, null, axes.svg);
+    make("circle", { cx: axes.px(v), cy: axes.py(ys[i]), r: xs.length > 200 ? 2 : 3.6, class: "dot" + own, ...color }, null, axes.svg);
   });
 };
 const rangeOf = (values, share = 0.05) => {
@@ -327,10 +335,10 @@ const rangeOf = (values, share = 0.05) => {
 };
 const legend = (box, entries) => {
   const list = make("div", { class: "key" }, null, box);
-  for (const [kind, text] of entries) {
+  for (const [kind, text, more = {}] of entries) {
     const item = make("span", {}, null, list);
     const sign = make("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" }, null, item);
-    if (kind === "dot") make("circle", { cx: 13, cy: 6, r: 3.6, class: "dot" }, null, sign);
+    if (kind.startsWith("dot")) make("circle", { cx: 13, cy: 6, r: 3.6, class: kind, ...more }, null, sign);
     else if (kind === "line") make("path", { d: "M1,6H25", class: "curve" }, null, sign);
     else if (kind === "here") make("path", { d: "M13,0V12", class: "here" }, null, sign);
     else make("rect", { x: 1, y: 1, width: 24, height: 10, class: kind }, null, sign);
@@ -344,9 +352,11 @@ const nColumns = columns.length, nRows = payload.n;
 const flat = unpack(payload.X, Float64Array), y = unpack(payload.y, Float64Array);
 const X = columns.map((_, k) => flat.subarray(k * nRows, (k + 1) * nRows));
 const yError = payload.yError ? unpack(payload.yError, Float32Array) : null;
+const xError = payload.xError ? unpack(payload.xError, Float32Array) : null;
 const rows = [...Array(nRows).keys()];
+const groups = payload.groups, groupOf = (i) => (payload.group ? payload.group[i] : 0);
 const pointOf = (i) => X.map((column) => column[i]);
-const state = { law: payload.winner, point: columns.map((c) => c.middle), along: null };
+const state = { law: payload.winner, point: columns.map((c) => c.middle), along: null, group: 0 };
 const usedBy = (law) => columns.map((_, k) => k).filter((k) =>
   law.nodes.some(([kind, a]) => kind === "x" && law.columns[a] === k));
 const named = (k) => columns[k].label;
@@ -378,12 +388,13 @@ const drawFit = (law) => {
   const xs = gridOf(law, k), draws = drawsOf(law);
   const few = draws && thin(draws, payload.noise === "poisson" ? 250 : 1000);
   const points = xs.map((v) => state.point.map((p, j) => (j === k ? v : p)));
-  const curve = points.map((p) => best(law, p));
+  const curves = (groups.length ? groups : [""]).map((_, g) => points.map((p) => best(law, p, g)));
+  const curve = curves.flat();
   const found = few ? points.map((p) => predict(law, p, few)) : [];
   // Where other variables differ, a measurement is drawn as far from the curve as its residual.
   const alone = used.length === 1;
-  const seen = alone ? y : rows.map((i) => y[i] - best(law, pointOf(i))
-    + best(law, state.point.map((p, j) => (j === k ? X[k][i] : p))));
+  const seen = alone ? y : rows.map((i) => y[i] - best(law, pointOf(i), groupOf(i))
+    + best(law, state.point.map((p, j) => (j === k ? X[k][i] : p)), groupOf(i)));
   const ends = rangeOf(seen, 0), width = 0.5 * (ends[1] - ends[0]);
   const errors = yError && alone ? [...rows.map((i) => y[i] - yError[i]), ...rows.map((i) => y[i] + yError[i])] : [];
   const inRange = (ws) => ws.filter((w) => w > ends[0] - width && w < ends[1] + width);
@@ -396,21 +407,38 @@ const drawFit = (law) => {
   for (const [a, b] of [[xs[0], low], [high, xs[xs.length - 1]]])
     if (b > a) make("rect", { x: axes.px(a), y: axes.top, width: axes.px(b) - axes.px(a),
       height: axes.height - axes.top - axes.bottom, class: "beyond" }, null, axes.inside);
-  if (few) {
-    band(axes, xs, found.map((f) => f.newLow), found.map((f) => f.newHigh), "wide");
-    band(axes, xs, found.map((f) => f.low), found.map((f) => f.high), "narrow");
+  const color = (g) => ({ style: `--own: var(--g${g % 6})` });
+  if (groups.length) {
+    curves.forEach((values, g) => {
+      const draws = drawsOf(law, g), some = draws && thin(draws, payload.noise === "poisson" ? 100 : 400);
+      const own = some ? (g === state.group ? found : points.map((p) => predict(law, p, some))) : [];
+      if (some) band(axes, xs, own.map((f) => f.newLow), own.map((f) => f.newHigh), "wide own", color(g));
+      make("path", { d: trace(axes, xs, values), class: `curve own${g === state.group ? "" : " faint"}`, ...color(g) }, null, axes.inside);
+    });
+  } else {
+    if (few) {
+      band(axes, xs, found.map((f) => f.newLow), found.map((f) => f.newHigh), "wide");
+      band(axes, xs, found.map((f) => f.low), found.map((f) => f.high), "narrow");
+    }
+    make("path", { d: trace(axes, xs, curve), class: "curve" }, null, axes.inside);
   }
-  make("path", { d: trace(axes, xs, curve), class: "curve" }, null, axes.inside);
-  dots(axes, [...X[k]], [...seen], alone ? yError : null);
+  dots(axes, [...X[k]], [...seen], alone ? yError : null,
+    alone && xError ? xError.subarray(k * nRows, (k + 1) * nRows) : null);
   const here = axes.px(state.point[k]);
   if (here >= axes.left && here <= axes.width - axes.right)
     make("path", { d: `M${here},${axes.top}V${axes.height - axes.bottom}`, class: "here" }, null, axes.inside);
+  if (groups.length) {
+    legend(box, groups.map((label, g) => ["dot own", label, color(g)]));
+    const note = few ? `Bands: ${level} prediction intervals, each group with its own constants.` : "";
+    make("p", { class: "note" }, (alone ? "" : "Points: residuals, added to the curves. ") + note, box);
+    return;
+  }
   legend(box, [["dot", alone ? "data" : "residuals, added to the curve"], ["line", "best fit"],
     ...(few ? [["narrow", `${level} credible interval`], ["wide", `${level} prediction interval`]] : []),
     ["here", "the input above"], ...(xs[0] < low || xs[xs.length - 1] > high ? [["beyond", "no data"]] : [])]);
 };
 const drawParity = (law, box) => {
-  const fitted = rows.map((i) => best(law, pointOf(i)));
+  const fitted = rows.map((i) => best(law, pointOf(i), groupOf(i)));
   const range = rangeOf([...y, ...fitted]);
   const axes = frame(box, { x: range, y: range, xName: `${target.label}, predicted`,
     yName: `${target.label}, observed`, label: "Observed against predicted, law chosen" });
@@ -419,7 +447,7 @@ const drawParity = (law, box) => {
   legend(box, [["dot", "data"], ["line", "predicted = observed"]]);
 };
 const drawResiduals = (law) => {
-  const residuals = unpack(law.residuals, Float32Array), fitted = rows.map((i) => best(law, pointOf(i)));
+  const residuals = unpack(law.residuals, Float32Array), fitted = rows.map((i) => best(law, pointOf(i), groupOf(i)));
   const name = payload.residualName;
   const axes = frame($("live-residuals"), { x: rangeOf(fitted), y: rangeOf([...residuals, 0]), yName: name,
     xName: `${target.label}, predicted`, label: "Residuals against predictions, law chosen" });
@@ -460,7 +488,7 @@ const drawFront = () => {
   if (sign < 0) bottom = Math.max(0, bottom);
   const far = all.length - shown.length;
   const axes = frame(box, { x: [sizes[0] - 0.7, sizes[sizes.length - 1] + 0.7], y: [bottom, top],
-    xName: `complexity (nodes)${far ? `; ${far} more beyond` : ""}`,
+    xName: `complexity${far ? `; ${far} are further off` : " (nodes)"}`,
     yName: sign > 0 ? "score" : "RMSE", isCount: true, label: "Laws against complexity; each point shows its law" });
   axes.svg.setAttribute("role", "group");
   let path = "";
@@ -519,7 +547,7 @@ const show = () => {
   if (table) body.append(table.content.cloneNode(true));
   $("live-note").textContent = !law
     ? "This page cannot compute this law: pmsr predict can."
-    : law.n ? "" : "Its posterior was not sampled: there are no intervals, and its numbers are those of the best fit.";
+    : law.parts[0].n ? "" : "Its posterior was not sampled: there are no intervals, and its numbers are those of the best fit.";
   for (const id of ["live-fit", "live-residuals", "live-quantiles"]) $(id).textContent = "";
   if (law) { drawFit(law); drawResiduals(law); }
   for (const other of document.querySelectorAll("[data-row]"))
@@ -535,6 +563,14 @@ const ask = () => {
   $("live-whose").textContent = state.law === payload.winner ? "" : payload.about[state.law].title;
   if (!law) { $("live-answer").textContent = "Not in this page."; return; }
   const used = usedBy(law);
+  if (groups.length) {
+    const line = make("div", { class: "input" }, null, box);
+    make("label", { for: "input-group" }, "group", line);
+    const choice = make("select", { id: "input-group" }, null, line);
+    groups.forEach((label, g) => make("option", { value: g }, label, choice));
+    choice.value = state.group;
+    choice.addEventListener("change", () => { state.group = Number(choice.value); answer(); drawFit(law); });
+  }
   for (const k of used) {
     const { low, high, name } = columns[k], room = 0.25 * (high - low);
     const start = low >= 0 ? Math.max(0, low - room) : low - room;
@@ -577,8 +613,8 @@ const answer = () => {
   box.dataset.high = value.newHigh;
   if (!Number.isFinite(value.mean)) { box.textContent = "Not defined there."; return; }
   const digits = draws ? digitsFor(value.newLow, value.newHigh) : 4;
-  const shown = draws && law.n < law.of ? 3 : digits;
-  make("strong", {}, `${shown < digits ? "≈ " : ""}${short(value.mean, shown)}${target.unitText}`, box);
+  const isThin = draws && draws.n < draws.of, shown = isThin ? 3 : digits;
+  make("strong", {}, `${isThin ? "≈ " : ""}${short(value.mean, shown)}${target.unitText}`, box);
   if (draws) {
     make("span", { class: "span" }, `${level}: ${short(value.newLow, shown)} to ${short(value.newHigh, shown)}`, box);
     make("small", {}, `where a new ${target.name} falls; the law itself ${short(value.low, shown)} to ${short(value.high, shown)}`, box);
@@ -586,7 +622,7 @@ const answer = () => {
   const far = usedBy(law).filter((k) => state.point[k] < columns[k].low || state.point[k] > columns[k].high);
   if (far.length) make("small", { class: "far" }, `Outside the data in ${far.map((k) => columns[k].name).join(", ")}: `
     + "this holds only if the law does.", box);
-  if (draws && law.n < law.of) make("small", {}, `From ${law.n} of ${law.of} draws.`, box);
+  if (isThin) make("small", {}, `From ${draws.n} of ${draws.of} draws.`, box);
 };
 const choose = (key, scroll = false) => {
   state.law = key;
