@@ -39,6 +39,8 @@ examples:
   pmsr fit data.csv --target D --features H "fall time [s]" --time 10m
   pmsr fit data.csv --target D --error-column "sigma D"
   pmsr fit data.csv --target D --noise auto
+  pmsr fit data.csv --target D --group-column run
+  pmsr fit data.csv --target D --constant g=9.81 --constant "k=2.5±0.1"
   pmsr fit data.csv --target D --operators common sin
   pmsr fit data.csv --target D --guess "c0*sqrt(H)" --out run
   pmsr fit data.csv --target D --units H=mm D=mm
@@ -259,6 +261,7 @@ def make_completion(shell: str) -> str:
 def _fill_fit(parser: Parser) -> None:
     _add_data(parser)
     _add_measurements(parser, noises=("auto", *NOISES))
+    _add_groups(parser)
     laws = parser.add_argument_group("laws")
     laws.add_argument(
         "--operators",
@@ -373,6 +376,7 @@ def _fill_compare(parser: Parser) -> None:
     _add_data(parser)
     parser.add_argument("equations", nargs="+", metavar="EQUATION", help="such as c0*sqrt(H)")
     _add_measurements(parser, noises=NOISES)
+    _add_groups(parser)
     laws = parser.add_argument_group("laws")
     laws.add_argument(
         "--parameters",
@@ -544,6 +548,14 @@ def _add_measurements(parser: Parser, noises: Sequence[str]) -> None:
         help="noise of unknown size comes on top of --error-column",
     )
     group.add_argument(
+        "--x-error-columns",
+        nargs="+",
+        type=_x_error,
+        default=(),
+        metavar="COLUMN=ERRORS",
+        help="variables with standard errors, and the columns that hold these",
+    )
+    group.add_argument(
         "--weight-column", metavar="COLUMN", help="how often each row was seen; not a precision"
     )
     group.add_argument(
@@ -555,8 +567,32 @@ def _add_measurements(parser: Parser, noises: Sequence[str]) -> None:
     )
 
 
+def _add_groups(parser: Parser) -> None:
+    """Add what is known of several experiments."""
+    group = parser.add_argument_group("several experiments")
+    group.add_argument(
+        "--group-column",
+        metavar="COLUMN",
+        help="the experiment of each row: one law, with constants of its own for each",
+    )
+    group.add_argument(
+        "--shared-sigma",
+        action="store_true",
+        help="all experiments have the same noise (default: each its own)",
+    )
+
+
 def _add_knowledge(group: _Options) -> None:
     """Add what is known of the laws."""
+    group.add_argument(
+        "--constant",
+        action="append",
+        type=_constant,
+        default=[],
+        metavar="NAME=VALUE",
+        help="a known number that laws may use, such as g=9.81, or one with its standard error, "
+        "k=1.38e-23±1e-25 or k=1.38e-23+-1e-25; once for each",
+    )
 
 
 def _add_budget(group: _Options, time: str, generations: str) -> None:
@@ -659,6 +695,41 @@ def _unit(text: str) -> str:
             f"must be COLUMN=UNIT, such as H=mm, or auto, got {text!r}"
         )
     return text
+
+
+def _constant(text: str) -> tuple[str, float | tuple[float, float]]:
+    """Return a name and a number, or a number and its error.
+
+    Examples
+    --------
+    >>> _constant("g=9.81"), _constant("k=1.38e-23±1e-25"), _constant("m = 2 +- 0.5")
+    (('g', 9.81), ('k', (1.38e-23, 1e-25)), ('m', (2.0, 0.5)))
+    """
+    name, _, value = text.partition("=")
+    try:
+        numbers = [float(part) for part in re.split(r"±|\+-|\+/-", value)]
+    except ValueError:
+        numbers = []
+    if not name.strip() or not numbers or len(numbers) > 2 or not all(map(math.isfinite, numbers)):
+        raise argparse.ArgumentTypeError(
+            f"must be NAME=VALUE or NAME=VALUE±ERROR, such as g=9.81, got {text!r}"
+        )
+    if len(numbers) == 1:
+        return name.strip(), numbers[0]
+    if not numbers[1] > 0.0:
+        raise argparse.ArgumentTypeError(
+            f"the error must be positive, got {text!r}: leave it out if the number is exact"
+        )
+    return name.strip(), (numbers[0], numbers[1])
+
+
+def _x_error(text: str) -> tuple[str, str]:
+    name, sign, column = text.partition("=")
+    if not (name and sign and column):
+        raise argparse.ArgumentTypeError(
+            f"must be COLUMN=ERRORS, a variable and the column with its errors, got {text!r}"
+        )
+    return name, column
 
 
 def _level(text: str) -> float:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed, effective_n_jobs
 from rich import box
 from rich.console import Console
@@ -48,7 +49,15 @@ from pmsr.search.finalists import FINAL_SHARE
 from pmsr.search.genome import Primitives, equation_genome
 from pmsr.search.pilot import AUTO
 from pmsr.settings import FINALIST, QUICK, Search
-from pmsr.shell.data_files import EXCEL, NOTES, PARQUET, TEXT, choose_columns, read_table
+from pmsr.shell.data_files import (
+    EXCEL,
+    NOTES,
+    PARQUET,
+    TEXT,
+    choose_columns,
+    choose_labels,
+    read_table,
+)
 from pmsr.shell.measurements import (
     Columns,
     Measurements,
@@ -87,6 +96,7 @@ DEMO = {
     "max_complexity": 24,
     "noise": "gaussian",
     "extra_noise": False,
+    "shared_sigma": False,
 }
 """Options of `pmsr demo`: enough to find Galileo's law in seconds."""
 
@@ -111,6 +121,7 @@ def fit(arguments: argparse.Namespace) -> int:
         "units": _read_units(arguments.units, measured),
         "noise": arguments.noise,
         "extra_noise": arguments.extra_noise,
+        "shared_sigma": arguments.shared_sigma,
         "evidence": arguments.evidence,
         "n_islands": arguments.islands,
     }
@@ -163,6 +174,7 @@ def _start(
     run = Run(
         source=source,
         columns=measured.columns,
+        constants=measured.constants,
         command=arguments.command_line,
         created=time.strftime("%Y-%m-%d %H:%M"),
         notes=measured.notes,
@@ -218,13 +230,16 @@ def _read_measurements(arguments: argparse.Namespace) -> Measurements:
         target=arguments.target,
         features=None if arguments.features is None else tuple(arguments.features),
         error=arguments.error_column,
+        x_errors=dict(arguments.x_error_columns),
         weight=arguments.weight_column,
+        group=arguments.group_column,
     )
     found = read_measurements(
         _read_file(arguments),
         columns,
         str(arguments.data),
         drop_missing=arguments.drop_missing,
+        constants=dict(arguments.constant),
     )
     for note in found.notes:
         _say(note, arguments)
@@ -244,7 +259,7 @@ def _read_file(arguments: argparse.Namespace) -> Any:
 
 def _read_units(words: list[str] | None, measured: Measurements) -> dict[str, str] | None:
     """Return units by name; those in names are written down, so that a run keeps them."""
-    names = [*map(str, measured.X.columns), measured.columns.target]
+    names = [*map(str, measured.X.columns), *measured.constants, measured.columns.target]
     return None if words is None else read_unit_words(words, names)
 
 
@@ -350,6 +365,9 @@ def _search(
                 raise
         # They belong to this process, not to the result.
         regressor.callbacks, regressor.checkpoint, regressor.verbose = (), None, False
+        if run.noise_table:  # of the search before the first checkpoint
+            table = pd.DataFrame([dict(row) for row in run.noise_table])
+            regressor.result_ = replace(regressor.result_, noise_table=table)
         result: Result = regressor.result_
         show("writing the results")
         with time_limit(limit):
@@ -357,7 +375,7 @@ def _search(
     if result.stopped != "interrupted":
         write_settings(path, replace(run, finished=True))
     with time_limit(limit):
-        _tell(result, path, arguments, run)
+        _tell(result, path, arguments)
     if result.stopped != "interrupted":
         return 0
     again = f"{program()} resume {shlex.quote(str(path))}"
@@ -429,9 +447,14 @@ def compare(arguments: argparse.Namespace) -> int:
             laws,
             measured.X,
             measured.y,
-            y_err=measured.y_err,
-            sample_weight=measured.sample_weight,
-            settings=replace(FINALIST, noise=arguments.noise, extra_noise=arguments.extra_noise),
+            **measured.measured,
+            constants=measured.constants,
+            settings=replace(
+                FINALIST,
+                noise=arguments.noise,
+                extra_noise=arguments.extra_noise,
+                shared_sigma=arguments.shared_sigma,
+            ),
             units=units,
             interval=arguments.interval,
             random_seed=arguments.seed,
@@ -441,6 +464,7 @@ def compare(arguments: argparse.Namespace) -> int:
         run = Run(
             source=arguments.data.name,
             columns=measured.columns,
+            constants=measured.constants,
             command=arguments.command_line,
             created=time.strftime("%Y-%m-%d %H:%M"),
             notes=measured.notes,
@@ -478,7 +502,7 @@ def show(arguments: argparse.Namespace) -> int:
     path = arguments.run_folder
     result = read_result(path)
     arguments.no_report = not (path / REPORT).is_file()
-    _tell(result, path, arguments, read_run(path) if (path / SETTINGS).is_file() else None)
+    _tell(result, path, arguments)
     return 0 if result.best.evidence.failure is None else 1
 
 
@@ -497,21 +521,30 @@ def predict(arguments: argparse.Namespace) -> int:
     """Predict with what a run has found."""
     result = read_result(arguments.run_folder)
     names = list(result.data.measured)
+    group = _group_of(arguments.run_folder)
     read = _read_file(arguments)
     notes: tuple[str, ...] = ()
     if arguments.drop_missing:
-        read, notes = without_missing(read, names)
+        read, notes = without_missing(read, [*names, *group])
     for note in (*read.attrs.get(NOTES, ()), *notes):
         _say(note, arguments)
     table = choose_columns(read, names, str(arguments.data))
+    labels = [choose_labels(read, name, str(arguments.data)) for name in group]
     with warnings.catch_warnings(record=True, category=ResultWarning) as caught:
         warnings.simplefilter("always", ResultWarning)
-        found = result.predict_table(table, level=arguments.level, average=arguments.average)
+        found = result.predict_table(
+            table,
+            level=arguments.level,
+            average=arguments.average,
+            groups=labels[0] if labels else None,
+        )
     for warning in caught:
         if isinstance(warning.message, ResultWarning) and not arguments.quiet:
             print(f"pmsr: warning: {warning.message}", file=sys.stderr)
-    header = names + [_distinct(str(name), names) for name in found.columns]
+    known = [*group, *names]
+    header = known + [_distinct(str(name), known) for name in found.columns]
     rows = np.hstack([table.to_numpy(), found.to_numpy()]).tolist()
+    rows = [[*own, *row] for *own, row in zip(*labels, rows, strict=True)]
     if arguments.json:
         about = {
             "target": result.data.target,
@@ -529,6 +562,11 @@ def predict(arguments: argparse.Namespace) -> int:
     else:
         _write_out(arguments.out, text.encode())
     return 0
+
+
+def _group_of(path: Path) -> tuple[str, ...]:
+    """Return the name of the column with the experiment of each row, if there is one."""
+    return read_run(path).columns.texts if (path / SETTINGS).is_file() else ()
 
 
 def suggest(arguments: argparse.Namespace) -> int:
@@ -643,13 +681,10 @@ class _CountProgress:
         self.bar.stop()
 
 
-def _tell(
-    result: Result, path: Path | None, arguments: argparse.Namespace, run: Run | None = None
-) -> None:
+def _tell(result: Result, path: Path | None, arguments: argparse.Namespace) -> None:
     """Show a result on standard output: as JSON, as a table, or not at all."""
     report = None if path is None or arguments.no_report else path / REPORT
-    noises = () if run is None else run.noise_table
     if arguments.json:
-        print(to_json(describe(result, path, report, noises)))
+        print(to_json(describe(result, path, report)))
     elif not arguments.quiet:
-        print_result(Console(), result, path, report, noises)
+        print_result(Console(), result, path, report)

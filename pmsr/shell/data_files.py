@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import numpy as np
 import pandas as pd
 
-from pmsr.csv_text import guarded
+from pmsr.csv_text import guarded, unguarded
 from pmsr.data import suggest
 from pmsr.files import reason, shortened
 from pmsr.shell.numerals import (
@@ -41,6 +41,7 @@ def read_table(
     path: str | Path,
     *,
     own_names: Sequence[str] | None = None,
+    own_texts: Sequence[str] = (),
     sheet: str | None = None,
     header: bool = True,
     decimal: str | None = None,
@@ -52,8 +53,9 @@ def read_table(
     path
         Text (.csv, .tsv, .txt, .dat), .parquet, or a sheet of .xlsx. Text may be separated by
         commas, tabs, semicolons or blanks, and its numbers written in any country's way.
-    own_names
-        Names of the columns of a file that `to_csv` wrote, and which must be as it was written.
+    own_names, own_texts
+        Names of the columns of a file that `to_csv` wrote, and which must be as it was written;
+        and those of them that hold text.
     sheet
         Name or number of a sheet, from 1; None for the first.
     header
@@ -86,7 +88,7 @@ def read_table(
         raise ValueError(f"{path}: only .xlsx files have sheets. Leave --sheet out.")
     try:
         if own_names is not None:
-            table = _read_own_text(path, own_names)
+            table = _read_own_text(path, own_names, own_texts)
         elif kind in TEXT:
             table = _read_text(path, "\t" if kind == ".tsv" else None, header, decimal)
         elif kind in PARQUET:
@@ -137,7 +139,7 @@ def _label(
     return table
 
 
-def _read_own_text(path: Path, names: Sequence[str]) -> pd.DataFrame:
+def _read_own_text(path: Path, names: Sequence[str], texts: Sequence[str]) -> pd.DataFrame:
     """Read a file of pmsr's: its names are known, and may be anything."""
     lines = io.StringIO(path.read_bytes().decode("utf-8"), newline="")
     found, *rows = [row for row in csv.reader(lines) if row] or [[]]
@@ -146,6 +148,9 @@ def _read_own_text(path: Path, names: Sequence[str]) -> pd.DataFrame:
     if any(len(row) != len(found) for row in rows):
         raise ValueError("a row has more or fewer values than there are columns")
     columns, _ = _to_columns(list(zip(*rows, strict=True)), found, ".", None)
+    for place, name in enumerate(names):
+        if name in texts:
+            columns[place] = pd.Series([unguarded(row[place]) for row in rows], dtype=object)
     return _label(pd.DataFrame(dict(enumerate(columns))), names, range(2, len(rows) + 2), ())
 
 
@@ -342,20 +347,55 @@ def choose_columns(
         ...
     ValueError: ramp.csv: column 'place' holds text, 'Pisa' in row 0. Leave it out with --features.
     """
-    columns = list(map(str, table.columns))
     chosen = {}
     for name in names:
-        if columns.count(name) > 1:
-            raise ValueError(
-                f"{source}: {columns.count(name)} columns are called {name!r}. Rename them."
-            )
-        if name not in columns:
-            raise ValueError(f"{source}: no column {name!r}.{suggest(name, columns)}")
+        place = _find_column(table, name, source)
         if name in chosen:
             raise ValueError(f"The column {name!r} is asked for twice. Name it once.")
         role = "target" if name == target else "column"
-        chosen[name] = _to_numbers(table.iloc[:, columns.index(name)], name, source, role)
+        chosen[name] = _to_numbers(table.iloc[:, place], name, source, role)
     return pd.DataFrame(chosen, index=table.index)
+
+
+def choose_labels(table: pd.DataFrame, name: str, source: str) -> "pd.Series[Any]":
+    """Return a column of names, such as those of experiments, as text.
+
+    Parameters
+    ----------
+    table, source
+        As in `choose_columns`.
+    name
+        Which column.
+
+    Examples
+    --------
+    >>> choose_labels(pd.DataFrame({"run": [1.0, 2.5, "b"]}), "run", "ramp.csv").to_list()
+    ['1', '2.5', 'b']
+    """
+    place = _find_column(table, name, source)
+    column: Any = table.iloc[:, place]
+    missing = column.index[pd.isna(column)]
+    if len(missing):
+        raise ValueError(
+            f"{source}: column {name!r} has no value in {in_rows(missing)}. Name the experiment of "
+            "every row, or leave such rows out with --drop-missing."
+        )
+    labels = [
+        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        for value in column.to_list()
+    ]
+    return pd.Series(labels, index=table.index, name=name, dtype=object)
+
+
+def _find_column(table: pd.DataFrame, name: str, source: str) -> int:
+    columns = list(map(str, table.columns))
+    if columns.count(name) > 1:
+        raise ValueError(
+            f"{source}: {columns.count(name)} columns are called {name!r}. Rename them."
+        )
+    if name not in columns:
+        raise ValueError(f"{source}: no column {name!r}.{suggest(name, columns)}")
+    return columns.index(name)
 
 
 def split_table(

@@ -1,16 +1,20 @@
 """Measurements in a file, by what each column is: variables, target, errors, weights."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
-from pmsr.data import Data, make_data
-from pmsr.shell.data_files import NOTES, choose_columns, in_rows, split_table
+from pmsr.data import Data, make_data, suggest
+from pmsr.evidence.distributions import read_constants
+from pmsr.shell.data_files import NOTES, choose_columns, choose_labels, in_rows, split_table
 from pmsr.shell.wording import in_words_of_a_shell
+
+Known = float | tuple[float, float]  # a number, or one with its standard error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,23 +29,33 @@ class Columns:
         What may explain it; None for all columns that have no other meaning.
     error
         Standard errors of the target.
+    x_errors
+        Columns with standard errors of features, by feature.
     weight
         How often each row was seen.
+    group
+        To which experiment each row belongs.
 
     Examples
     --------
-    >>> Columns(target="D", features=("H",), error="s").others
-    ('s',)
+    >>> Columns(target="D", features=("H",), error="s", group="run").others
+    ('s', 'run')
     """
 
     target: str
     features: tuple[str, ...] | None = None
     error: str | None = None
+    x_errors: Mapping[str, str] = field(default_factory=dict)
     weight: str | None = None
+    group: str | None = None
 
     def __post_init__(self) -> None:
         taken = {self.target: "--target"} | dict.fromkeys(self.features or (), "--features")
-        for option, name in (("--error-column", self.error), ("--weight-column", self.weight)):
+        meanings = [("--error-column", self.error)]
+        # One column may hold the errors of several.
+        meanings += [("--x-error-columns", name) for name in dict.fromkeys(self.x_errors.values())]
+        meanings += [("--weight-column", self.weight), ("--group-column", self.group)]
+        for option, name in meanings:
             if name is None:
                 continue
             if name in taken:
@@ -50,11 +64,23 @@ class Columns:
                     "meaning: leave one of them out."
                 )
             taken[name] = option
+        for name in self.x_errors if self.features is not None else ():
+            if name not in (self.features or ()):
+                raise ValueError(
+                    f"--x-error-columns names {name!r}, which is not a variable."
+                    f"{suggest(name, self.features or ())}"
+                )
 
     @property
     def others(self) -> tuple[str, ...]:
         """The columns that are neither the target nor variables."""
-        return tuple(name for name in (self.error, self.weight) if name is not None)
+        names = (self.error, *self.x_errors.values(), self.weight, self.group)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that may hold text."""
+        return () if self.group is None else (self.group,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +97,8 @@ class Measurements:
         The other columns, by name.
     notes
         What was done to the file, in sentences.
+    constants
+        Numbers that are known, by name; some with a standard error.
     """
 
     columns: Columns
@@ -78,6 +106,7 @@ class Measurements:
     y: "pd.Series[float]"
     others: pd.DataFrame
     notes: tuple[str, ...] = ()
+    constants: Mapping[str, Known] = field(default_factory=dict)
 
     @property
     def y_err(self) -> "pd.Series[float] | None":
@@ -85,9 +114,33 @@ class Measurements:
         return None if self.columns.error is None else self.others[self.columns.error]
 
     @property
+    def X_err(self) -> pd.DataFrame | None:
+        """Standard errors of variables, under their names."""
+        errors = self.columns.x_errors
+        if not errors:
+            return None
+        return pd.DataFrame({name: self.others[error] for name, error in errors.items()})
+
+    @property
+    def groups(self) -> "pd.Series[str] | None":
+        """The experiment of each row."""
+        return None if self.columns.group is None else self.others[self.columns.group]
+
+    @property
     def sample_weight(self) -> "pd.Series[float] | None":
         """How often each row was seen."""
         return None if self.columns.weight is None else self.others[self.columns.weight]
+
+    # Any: series, tables and None, as `make_data` takes them.
+    @property
+    def measured(self) -> dict[str, Any]:
+        """What is known of the measurements, by the names of arguments."""
+        return {
+            "y_err": self.y_err,
+            "X_err": self.X_err,
+            "sample_weight": self.sample_weight,
+            "groups": self.groups,
+        }
 
     @property
     def names(self) -> list[str]:
@@ -110,11 +163,17 @@ class Measurements:
             In the words of somebody who has a file: rows as the file counts them.
         """
         with in_words_of_a_file(self.X.index.to_list(), self.columns):
-            return make_data(self.X, self.y, y_err=self.y_err, sample_weight=self.sample_weight)
+            constants = read_constants(self.constants)
+            return make_data(self.X, self.y, **self.measured, constants=constants)
 
 
 def read_measurements(
-    table: pd.DataFrame, columns: Columns, source: str, *, drop_missing: bool = False
+    table: pd.DataFrame,
+    columns: Columns,
+    source: str,
+    *,
+    drop_missing: bool = False,
+    constants: Mapping[str, Known] | None = None,
 ) -> Measurements:
     """Take the measurements out of a table.
 
@@ -128,15 +187,22 @@ def read_measurements(
         What the table is called in errors.
     drop_missing
         Whether to leave out rows in which one of these columns has no value.
+    constants
+        Numbers that are known.
     """
     notes = table.attrs.get(NOTES, ())
     if drop_missing:
         used = columns.features and [*columns.features, *columns.others, columns.target]
         table, dropped = without_missing(table, used)
         notes = (*notes, *dropped)
-    others = choose_columns(table, columns.others, source)
+    numbers = [name for name in columns.others if name not in columns.texts]
+    others = choose_columns(table, numbers, source)
+    for name in columns.texts:
+        others[name] = choose_labels(table, name, source)
     X, y = split_table(table, columns.target, columns.features, source, others=columns.others)
-    return Measurements(replace(columns, features=tuple(X.columns)), X, y, others, notes)
+    return Measurements(
+        replace(columns, features=tuple(X.columns)), X, y, others, notes, constants or {}
+    )
 
 
 def without_missing(
@@ -170,7 +236,11 @@ def in_words_of_a_file(rows: Sequence[int], columns: Columns) -> Iterator[None]:
         text = re.sub(
             r"row (\d+) \(counted from 0\)", lambda found: f"row {rows[int(found[1])]}", str(error)
         )
-        for argument, name in (("y_err", columns.error), ("sample_weight", columns.weight)):
+        for argument, name in (
+            ("y_err", columns.error),
+            ("sample_weight", columns.weight),
+            ("groups", columns.group),
+        ):
             if name is not None:
                 text = re.sub(rf"\b{argument}\b", rf"{argument} {name!r}", text, count=1)
         text = in_words_of_a_shell(text)

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -38,7 +38,7 @@ from pmsr.search.evolution import Generation
 from pmsr.search.pilot import AUTO
 from pmsr.settings import ADDED_TO_SEARCH, Search, Settings
 from pmsr.shell.data_files import read_table
-from pmsr.shell.measurements import Columns, Measurements, read_measurements
+from pmsr.shell.measurements import Columns, Known, Measurements, read_measurements
 
 FORMAT = 1
 KIND = "pmsr run"
@@ -75,9 +75,10 @@ _CHOSEN = (
     "units",
     "noise",
     "extra_noise",
+    "shared_sigma",
 )
 # Those that are younger than runs that people have, with what was done before.
-_ADDED: dict[str, object] = {"noise": "gaussian", "extra_noise": False}
+_ADDED: dict[str, object] = {"noise": "gaussian", "extra_noise": False, "shared_sigma": False}
 # Those of its Search.
 _OF_SEARCH = ("evidence", "n_islands")
 
@@ -101,6 +102,8 @@ class Run:
         Whether a search has used its budget up and its results are written.
     notes
         What was done to the file before it was used, in sentences.
+    constants
+        Numbers that are known, by name; some with a standard error.
     noise_table
         How the noise was chosen: a row for each model, the best first; none if it was given.
     """
@@ -112,6 +115,7 @@ class Run:
     parameters: Mapping[str, Any] | None = None
     finished: bool = False
     notes: tuple[str, ...] = ()
+    constants: Mapping[str, Known] = field(default_factory=dict)
     noise_table: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -208,7 +212,8 @@ def read_run(path: Path) -> Run:
             chosen = parameters_from_json(parameters)
             Search(**{name: chosen[name] for name in chosen if hasattr(Search, name)})
             if chosen["noise"] != AUTO:
-                Settings(noise=chosen["noise"], extra_noise=chosen["extra_noise"])
+                names = ("noise", "extra_noise", "shared_sigma")
+                Settings(**{name: chosen[name] for name in names})
         notes = tuple(map(as_text, as_list(whole.get("notes", []))))
         finished = whole.get("finished", False)
         if not isinstance(finished, bool):
@@ -219,10 +224,22 @@ def read_run(path: Path) -> Run:
             parameters=parameters,
             finished=finished,
             notes=notes,
+            constants={
+                as_text(name): _read_known(value)
+                for name, value in whole.get("constants", {}).items()
+            },
             noise_table=tuple(map(_read_choice, as_list(whole.get("noise_table", [])))),
         )
     except BROKEN as error:
         raise damaged(path, error) from None
+
+
+def _read_known(record: object) -> Known:
+    """Return a number, or one with its standard error."""
+    if not isinstance(record, list):
+        return as_number(record)
+    value, error = map(as_number, record)
+    return value, error
 
 
 def _read_choice(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,18 +252,20 @@ def _read_columns(whole: Mapping[str, Any]) -> Columns:
     """Return what the columns of a run are; an earlier version knew variables and target only."""
     record = dict(whole["columns"] if "columns" in whole else whole)
     features = tuple(map(as_text, as_list(record["features"])))
-    others = {name: record.get(name) for name in ("error", "weight")}
+    others = {name: record.get(name) for name in ("error", "weight", "group")}
     for name in others.values():
         if name is not None:
             as_text(name)
-    return Columns(target=as_text(record["target"]), features=features, **others)
+    x_errors = {as_text(name): as_text(of) for name, of in record.get("x_errors", {}).items()}
+    return Columns(target=as_text(record["target"]), features=features, x_errors=x_errors, **others)
 
 
 def read_run_data(path: Path, run: Run) -> Measurements:
     """Read the folder's own copy of the data."""
     columns = run.columns
     names = [*(columns.features or ()), *columns.others, columns.target]
-    return read_measurements(read_table(path / DATA, own_names=names), columns, str(path / DATA))
+    table = read_table(path / DATA, own_names=names, own_texts=columns.texts)
+    return read_measurements(table, columns, str(path / DATA), constants=run.constants)
 
 
 def chosen_parameters(regressor: BayesianSymbolicRegressor) -> dict[str, Any]:

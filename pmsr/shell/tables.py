@@ -31,28 +31,15 @@ def program() -> str:
     return "pmsr" if is_known else shlex.quote(called)
 
 
-# Any: values of JSON.
-Noises = Sequence[Mapping[str, Any]]
-
-
-def describe(
-    result: Result, path: Path | None, report: Path | None, noises: Noises = ()
-) -> dict[str, Any]:
-    """Return a result for machines.
-
-    Parameters
-    ----------
-    result, path, report
-        What was found, the folder that holds it, and its page.
-    noises
-        How the noise was chosen, the best first.
-    """
+def describe(result: Result, path: Path | None, report: Path | None) -> dict[str, Any]:
+    """Return a result for machines."""
     best = result.best
     estimates = {}
     if best.evidence.failure is None:
         with suppress(ValueError):  # weighed, but not sampled; a doubt says so
             table = best.estimates()
-            estimates = {str(name): dict(row) for name, row in table.to_dict("index").items()}
+            rows = zip(table.index, table.to_dict("records"), strict=True)
+            estimates = {_name(name): row for name, row in rows}
     return {
         "target": result.data.target,
         "variables": result.data.names,
@@ -77,7 +64,7 @@ def describe(
         "chosen": result.chosen,
         "warnings": result.warnings,
         "noise": result.problem.noise.name,
-        "noise_table": list(noises),
+        "noise_table": _noise_rows(result),
         "stopped": result.stopped,
         "candidates": result.n_candidates,
         "failed": result.n_failed,
@@ -102,22 +89,8 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def print_result(
-    console: Console,
-    result: Result,
-    path: Path | None,
-    report: Path | None,
-    noises: Noises = (),
-) -> None:
-    """Show the ranked table, the winner with its parameters, doubts, and what to do next.
-
-    Parameters
-    ----------
-    console
-        Where to.
-    result, path, report, noises
-        As in `describe`.
-    """
+def print_result(console: Console, result: Result, path: Path | None, report: Path | None) -> None:
+    """Show the ranked table, the winner with its parameters, doubts, and what to do next."""
     best = result.best
     n = len(result.data.y)
     title = f"{n} observations of {result.data.target}"
@@ -135,6 +108,7 @@ def print_result(
         notes.append(f"{n_hidden} more are in the report and in equations.csv.")
     notes += result.search_notes
     console.print(" ".join(notes), style="italic", highlight=False)
+    noises = _noise_rows(result)
     if noises:
         console.print()
         console.print(_to_noises(noises))
@@ -148,8 +122,10 @@ def print_result(
         table = best.estimates()
         units = best.parameter_units
         for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True):
-            text = f"{name} = {plus_minus(mean, sd)} {units.get(str(name), '')}".rstrip()
-            meaning = f"  (noise in {best.target})" if name == "sigma" else ""
+            name = _name(name)
+            text = f"{name} = {plus_minus(mean, sd)} {units.get(name, '')}".rstrip()
+            is_noise = name == "sigma" or name.startswith("sigma[")
+            meaning = f"  (noise in {best.target})" if is_noise else ""
             console.print(escape(f"    {text}{meaning}"), soft_wrap=True)
     except ValueError:  # weighed, but not sampled; a doubt says so
         pass
@@ -173,6 +149,11 @@ def print_result(
             console.print(f"Go on:   {program()} resume {escape(folder)}", soft_wrap=True)
 
 
+def _name(name: object) -> str:
+    """Return the name of an estimate, which in one of several groups is that of c0[group]."""
+    return f"{name[1]}[{name[0]}]" if isinstance(name, tuple) else str(name)
+
+
 def _probability_in_words(result: Result) -> str:
     """Return the probability of the best and of its family."""
     text = f"probability {percent(float(result.probabilities[result.chosen]))}"
@@ -184,7 +165,12 @@ def _probability_in_words(result: Result) -> str:
 
 
 def _shown_places(result: Result) -> list[int]:
-    """Return the places of the laws in the table: the faces of families, and the best."""
+    """Return the places of the laws in the table: the faces of families, and the best.
+
+    Of equations that a user wrote, all: none speaks for another.
+    """
+    if result.search is None:
+        return list(range(len(result)))
     places = [family.places[0] for family in result.families]
     seen = {place for family in result.families for place in family.places}
     places += [place for place in range(len(result)) if place not in seen]
@@ -237,7 +223,14 @@ def _to_rich(result: Result, title: str) -> Table:
     return shown
 
 
-def _to_noises(noises: Noises) -> Table:
+def _noise_rows(result: Result) -> list[dict[str, Any]]:
+    """Return how the noise was chosen, the best first; nothing if it was given."""
+    table = result.noise_table
+    rows = [] if table is None else table.to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def _to_noises(noises: Sequence[Mapping[str, Any]]) -> Table:
     """Arrange how the noise was chosen."""
     shown = Table(
         title="Noise, by the best law under each",

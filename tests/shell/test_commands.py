@@ -807,3 +807,63 @@ def test_rows_without_a_value_are_left_out_and_counted(tmp_path, capsys):
     assert main(["predict", "c", "new.csv", "--drop-missing", "--json"]) == 0
     captured = capsys.readouterr()
     assert len(read_json(captured.out)["predictions"]) == 1
+
+
+def write_groups(path):
+    x = np.tile([1.0, 2.0, 3.0, 4.0], 2)
+    noise = 0.05 * np.array([1.0, -1.0, 0.5, -0.5, -1.0, 1.0, 0.5, -0.5])
+    table = {"x": x, "run": np.repeat([1, 2], 4), "y": np.repeat([2.0, 3.0], 4) * x + noise}
+    pd.DataFrame(table).to_csv(path, index=False)
+
+
+def test_several_experiments_are_compared_kept_and_predicted(capsys):
+    write_groups("t.csv")
+    command = ["compare", "t.csv", "c0*x", "c0", "--target", "y", "--group-column", "run"]
+    assert main([*command, "--out", "c"]) == 0
+    printed = capsys.readouterr().out
+    assert "    c0[1] = " in printed and "    c0[2] = " in printed
+    assert main([*command, "--json"]) == 0
+    told = read_json(capsys.readouterr().out)["estimates"]
+    for label, rows in pd.read_csv("t.csv").groupby("run"):
+        closed = np.dot(rows["x"], rows["y"]) / np.dot(rows["x"], rows["x"])
+        assert told[f"c0[{label}]"]["best_fit"] == pytest.approx(closed, rel=1e-6)
+    assert [line for line in printed.splitlines() if line.startswith("   c0 ")]
+    (Path("new.csv")).write_text("x,run\n2,2\n2,1\n")
+    assert main(["predict", "c", "new.csv", "--json"]) == 0
+    rows = read_json(capsys.readouterr().out)["predictions"]
+    assert [row["run"] for row in rows] == ["2", "1"]
+    assert rows[0]["map"] == pytest.approx(6.0, abs=0.1)
+    assert rows[1]["map"] == pytest.approx(4.0, abs=0.1)
+    (Path("new.csv")).write_text("x,run\n2,3\n")
+    assert main(["predict", "c", "new.csv"]) == 1
+    assert "3" in capsys.readouterr().err
+
+
+def test_constants_are_names_that_a_run_keeps(tmp_path, capsys):
+    t = np.linspace(0.5, 2.0, 8)
+    noise = 0.01 * np.array([1, -1, 0.5, -0.5, -1, 1, 0.5, -0.5])
+    pd.DataFrame({"t": t, "s": 0.5 * 9.81 * t**2 + noise}).to_csv("t.csv", index=False)
+    known = ["--constant", "g=9.81", "--constant", "k=2.0±0.1"]
+    command = ["fit", "t.csv", "--target", "s", *known, "--guess", "c0*g*t**2", *TINY]
+    assert main([*command, "--generations", "1", "--out", "a", "--quiet", "--no-report"]) == 0
+    run = read_run(tmp_path / "a")
+    assert run.constants == {"g": 9.81, "k": (2.0, 0.1)} and run.columns.features == ("t",)
+    assert main(["resume", "a", "--generations", "1", "--quiet", "--no-report"]) == 0
+    assert read_result(tmp_path / "a").data.measured == ("t",)
+    (tmp_path / "new.csv").write_text("t\n1.5\n")
+    assert main(["predict", "a", "new.csv", "--json"]) == 0
+    [row] = read_json(capsys.readouterr().out)["predictions"]
+    assert row["map"] == pytest.approx(0.5 * 9.81 * 1.5**2, abs=0.1)
+    assert main([*command, "--constant", "t=3", "--out", "b"]) == 1
+    assert "The constant 't' has the name of a column" in capsys.readouterr().err
+
+
+def test_errors_of_variables_change_a_comparison(capsys):
+    write_noisy("t.csv")
+    command = ["compare", "t.csv", "c0*x", "--target", "y", "--json"]
+    assert main([*command, "--features", "x"]) == 0
+    exact = read_json(capsys.readouterr().out)["equations"][0]["log_q"]
+    assert main([*command, "--x-error-columns", "x=s", "--features", "x"]) == 0
+    assert read_json(capsys.readouterr().out)["equations"][0]["log_q"] != exact
+    assert main([*command, "--x-error-columns", "z=s"]) == 1
+    assert "--x-error-columns names 'z', which is not a variable" in capsys.readouterr().err

@@ -1,5 +1,7 @@
 import json
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -20,8 +22,12 @@ def result():
     return weigh_equations(["c0*sqrt(H)", "c0*H"], X, y, settings=Settings(), random_seed=1)
 
 
+def with_table(result):
+    return replace(result, noise_table=pd.DataFrame(list(NOISES)))
+
+
 def test_how_the_noise_was_chosen_is_told(result, capsys):
-    print_result(Console(width=80), result, None, None, NOISES)
+    print_result(Console(width=80), with_table(result), None, None)
     lines = capsys.readouterr().out.splitlines()
     place = next(k for k, line in enumerate(lines) if line.startswith("Noise, by the best law"))
     rows = [line.split() for line in lines[place + 1 : place + 6]]
@@ -32,6 +38,6 @@ def test_how_the_noise_was_chosen_is_told(result, capsys):
 
 
 def test_machines_are_told_the_noise_too(result):
-    told = json.loads(to_json(describe(result, None, None, NOISES)))
+    told = json.loads(to_json(describe(with_table(result), None, None)))
     assert told["noise"] == "gaussian" and told["noise_table"] == list(NOISES)
     assert json.loads(to_json(describe(result, None, None)))["noise_table"] == []
