@@ -722,6 +722,16 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             others=others,
         )
 
+    def latex(self, *, fitted: bool = False) -> str:
+        """Return LaTeX of ``best_``, without dollar signs: target = equation.
+
+        Parameters
+        ----------
+        fitted
+            Whether rounded numbers, those of the best fit, take the place of the parameters.
+        """
+        return self._fitted().latex(fitted=fitted)
+
     def report(self, path: str | Path, *, level: float = 0.95, title: str = "") -> Path:
         """Write the result as one HTML page, for colleagues.
 

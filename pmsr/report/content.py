@@ -83,6 +83,8 @@ class ReportContent:
     laws
         What the page can draw and predict with, by the names of the table; empty for a page that
         only reads.
+    known
+        Known constants and other priors of parameters by name, in words.
     noise, noise_words
         Name of the noise model, and what it is in words.
     noise_table
@@ -141,6 +143,7 @@ class ReportContent:
     suggestions: pd.DataFrame | None = None
     rivals: pd.DataFrame | None = None
     laws: Mapping[str, ShownLaw] = field(default_factory=dict)
+    known: Mapping[str, str] = field(default_factory=dict)
     noise: str = GAUSSIAN.name
     noise_words: str = ""
     noise_table: pd.DataFrame | None = None
@@ -274,6 +277,7 @@ def gather_content(
         suggestions=suggestions,
         rivals=rivals,
         laws=_show_laws(result, names, level),
+        known=_describe_known(result),
         noise=result.problem.noise.name,
         noise_words=_describe_noise(result),
         noise_table=result.noise_table,
@@ -361,6 +365,12 @@ def _predict_some(best: FittedEquation, level: float, places: Sequence[int]) -> 
     for place, name in enumerate(best.used):
         table.insert(place, name, rows[:, data.names.index(name)], allow_duplicates=True)
     return table
+
+
+def _describe_known(result: Result) -> dict[str, str]:
+    """Return known constants, and priors of parameters, in words."""
+    words = {name: f"{one.value:g}" for name, one in result.data.constants.items()}
+    return words | {name: prior.words for name, prior in result.problem.priors.items()}
 
 
 def _describe_noise(result: Result) -> str:

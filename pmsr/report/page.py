@@ -173,6 +173,7 @@ def _page_numbers(
             "label": _with_unit(one, content.units),
             "low": float(data.X[:, k].min()),
             "high": float(data.X[:, k].max()),
+            "isKnown": one in data.constants,
             "middle": float(f"{np.median(data.X[:, k]):.6g}"),
         }
         for k, one in enumerate(data.names)

@@ -77,14 +77,14 @@ def draw_pictures(
             "How probable the families are, each named by its best law.",
         )
     if content.suggestions is not None and content.rivals is not None:
-        names = content.data.names
+        names = content.data.measured
         is_line = len(names) == 1
         places = content.suggestions[names[0]] if is_line else content.rivals.index
         pictures["suggest"] = _picture(
             plot_suggestion(
                 content.rivals.rename(columns=formulas.plain),
                 np.asarray(places),
-                content.data,
+                content.data.select(names),
                 units=content.units,
             ),
             "Predictions of the leading families, and where to measure next",

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from pmsr.equation.expression import Equation
 from pmsr.equation.grammar import without_quotes
-from pmsr.equation.notation import percent
+from pmsr.equation.notation import percent, typeset
 from pmsr.evidence.noise import find_noise
 from pmsr.laws.units import unit_beside, unit_html
 from pmsr.report.content import ReportContent
@@ -37,7 +37,10 @@ def data_rows(content: ReportContent) -> list[tuple[str, str, str, str, str]]:
     """Name, role, unit, least and largest value of every column."""
     data = content.data
     columns = [(data.target, "target", data.y)]
-    columns += [(name, "variable", data.X[:, k]) for k, name in enumerate(data.names)]
+    columns += [
+        (name, "known constant" if name in data.constants else "variable", data.X[:, k])
+        for k, name in enumerate(data.names)
+    ]
     return [
         (
             name,
@@ -99,11 +102,13 @@ def legend_rows(content: ReportContent, formulas: Formulas) -> list[tuple[Markup
     symbols = content.equations[content.winner].expression.free_symbols
     used = {symbol.name for symbol in symbols}
     data = content.data
-    return [
+    rows = [
         (formulas.symbol(name), name, typeset_unit(unit_beside(name, content.units)))
-        for name in (data.target, *(one for one in data.names if one in used))
+        for name in (data.target, *(one for one in data.measured if one in used))
         if formulas.symbols[name] != name or unit_beside(name, content.units)
     ]
+    known = [(name, typeset(words)) for name, words in content.known.items() if name in used]
+    return rows + [(formulas.symbol(name), f"{words}, known", Markup()) for name, words in known]
 
 
 def outlook_rows(content: ReportContent, formulas: Formulas) -> dict[str, Any] | None:
@@ -133,7 +138,7 @@ def next_steps(content: ReportContent) -> dict[str, Any]:
         first = content.suggestions.iloc[0]
         place = ", ".join(
             f"{name} = {short(float(first.iloc[k]), 5)}"
-            for k, name in enumerate(content.data.names)
+            for k, name in enumerate(content.data.measured)
         )
     commands = []
     if content.folder:
@@ -305,7 +310,8 @@ def suggestion_rows(content: ReportContent) -> list[list[str]] | None:
     """Where to measure, and what it is expected to tell."""
     if content.suggestions is None:
         return None
-    sizes = [*np.max(np.abs(content.data.X), axis=0), 1.0, *2 * [float(np.ptp(content.data.y))]]
+    X = content.data.select(content.data.measured).X
+    sizes = [*np.max(np.abs(X), axis=0), 1.0, *2 * [float(np.ptp(content.data.y))]]
     return [
         [
             short(float(value), 4 if place < len(row) - 3 else 2, size=float(sizes[place]))

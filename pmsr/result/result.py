@@ -799,6 +799,16 @@ class Result:
         head = "<tr>" + "".join(f"<th>{title}</th>" for title in titles) + "</tr>"
         return f"<div>{self.best._repr_html_()}<table>{head}{''.join(rows)}</table></div>"
 
+    def latex(self, *, fitted: bool = False) -> str:
+        """Return LaTeX of the best equation, without dollar signs: target = equation.
+
+        Parameters
+        ----------
+        fitted
+            Whether rounded numbers, those of the best fit, take the place of the parameters.
+        """
+        return self.best.latex(fitted=fitted)
+
     def _repr_latex_(self) -> str:
         return self.best._repr_latex_()
 

@@ -78,7 +78,9 @@ def find_left_out(data: Data, search: Search, guesses: Sequence[Equation] = ()) 
     >>> find_left_out(make_data([[1.0, 2.0], [2.0, 5.0]], [1.0, 2.0]), Search())
     ()
     """
-    allowed = [name for name in data.names if name not in search.exclude]
+    # Known constants are columns too, and cost nothing to begin with.
+    never = {*search.exclude, *data.constants}
+    allowed = [name for name in data.names if name not in never]
     if not search.screen_columns or len(allowed) <= MANY:
         return ()
     named = {symbol.name for guess in guesses for symbol in guess.expression.free_symbols} | set(

@@ -243,3 +243,20 @@ def test_where_time_is_up_the_report_is_written_without_what_takes_time(result):
         content = gather_content(fresh)
     assert content.outlook is None and content.prediction is None
     assert "Which law" in render_report(content)
+
+
+def test_known_constants_are_named_and_no_inputs():
+    h = np.linspace(0.2, 3.0, 12)
+    rng = np.random.default_rng(1)
+    v = pd.Series(np.sqrt(2.0 * 9.81 * h) + rng.normal(0.0, 0.05, 12), name="v")
+    constants = {"g": 9.81, "k": (0.3, 0.02)}
+    laws = ["c0*sqrt(g*h)", "k*g*h + c0"]
+    found = weigh_equations(laws, pd.DataFrame({"h": h}), v, constants=constants, random_seed=1)
+    content = gather_content(found)
+    assert content.known == {"g": "9.81", "k": "0.3 ± 0.02"}
+    assert list(content.outlook.columns[:-3]) == ["h"] and content.variable == "h"
+    page = render_report(content)
+    assert "9.81, known" in page and "0.3 ± 0.02, known" not in page  # of the winner
+    assert '"name":"g","label":"g","low":9.81,"high":9.81,"isKnown":true' in page
+    # The uncertain one is a parameter like others.
+    assert content.laws["k*g*h + c0"].parts[0].draws.shape == (4000, 2)

@@ -425,6 +425,7 @@ def test_notebooks_show_the_best_and_the_table(result):
     assert shown.count("<math") == 1 + len(result)
     assert result.best._repr_html_() in shown and "root" in shown
     assert result._repr_latex_() == result.best._repr_latex_()
+    assert result.latex(fitted=True) == result.best.latex(fitted=True)
     assert repr(result) == "Result(4 equations, best: 'c0*sqrt(H)')"
 
 

@@ -62,6 +62,13 @@ def test_what_a_user_names_is_kept_and_few_columns_are_all_kept():
     assert find_left_out(data.select(data.names[:5]), Search()) == ()
 
 
+def test_known_constants_are_never_left_out():
+    data = measured(LAWS[0][0], 0)
+    known = make_data(data.X, data.y, constants={"g": 9.81})
+    out = find_left_out(known, Search())
+    assert out == find_left_out(data, Search()) and len(out) > 10
+
+
 def test_a_shift_of_each_group_hides_no_column():
     data = measured(lambda X: X[:, 3], 0)
     group = np.arange(60) % 3

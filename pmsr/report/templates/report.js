@@ -357,7 +357,7 @@ const rows = [...Array(nRows).keys()];
 const groups = payload.groups, groupOf = (i) => (payload.group ? payload.group[i] : 0);
 const pointOf = (i) => X.map((column) => column[i]);
 const state = { law: payload.winner, point: columns.map((c) => c.middle), along: null, group: 0 };
-const usedBy = (law) => columns.map((_, k) => k).filter((k) =>
+const usedBy = (law) => columns.map((_, k) => k).filter((k) => !columns[k].isKnown &&
   law.nodes.some(([kind, a]) => kind === "x" && law.columns[a] === k));
 const named = (k) => columns[k].label;
 const lawOf = (key) => payload.laws[key];
