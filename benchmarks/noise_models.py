@@ -87,7 +87,7 @@ LAWS = {
 }
 OUTLIER_ROWS, SHARE, SIZE = 40, 0.1, 10.0
 SIGMA = 0.03  # of the standard deviation of the law
-SEARCH = Search(population_size=60, generations=40, n_enumerated=300, n_islands=1, n_finalists=10)
+SEARCH = Search(population_size=40, generations=30, n_enumerated=200, n_islands=1, n_finalists=5)
 MOST_TIME = 2.0
 WINS, NORMAL = 8, 9  # of 10
 # arrhenius: R in J/(mol K) times an activation energy of 50 kJ/mol, a rate of 1 per second at 330 K
@@ -98,7 +98,7 @@ ARRHENIUS_ROWS, ARRHENIUS_ERROR = 24, 0.04
 LAMBDA_CDM = "c0*sqrt(c1*(1 + z)**3 + 1 - c1)"
 # speed
 BASE, SLOWER = "c7d0651", 0.05
-ROUNDS = 9
+ROUNDS = 5
 RAMP = ("k1*D**2/(1 + k2*D)", "c0*D**c1", "c0*D**2", "c0*exp(c1*D)", "c0 + c1*D")
 
 
@@ -476,8 +476,10 @@ def speed(seeds, datasets, base=BASE):
     del seeds, datasets
     git = ["git", "-C", str(ROOT)]
     with tempfile.TemporaryDirectory() as folder:
-        tree = str(Path(folder) / "base")
-        subprocess.run([*git, "worktree", "add", "--detach", tree, base], check=True)
+        is_tree = Path(base).is_dir()
+        tree = base if is_tree else str(Path(folder) / "base")
+        if not is_tree:
+            subprocess.run([*git, "worktree", "add", "--detach", tree, base], check=True)
         try:
             children = {name: start_child(where) for name, where in (("base", tree), ("new", ROOT))}
             rows = []
@@ -496,7 +498,8 @@ def speed(seeds, datasets, base=BASE):
                 child.stdin.close()
                 child.wait()
         finally:
-            subprocess.run([*git, "worktree", "remove", "--force", tree], check=True)
+            if not is_tree:
+                subprocess.run([*git, "worktree", "remove", "--force", tree], check=True)
     table = pd.DataFrame(rows)
     wide = table.pivot(index=["seed", "problem"], columns="tree", values="seconds")
     ratio = wide["new"] / wide["base"]
@@ -535,7 +538,9 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a small sample")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--datasets", type=int, default=300)
-    parser.add_argument("--base", default=BASE, help="commit that speed compares with")
+    parser.add_argument(
+        "--base", default=BASE, help="commit, or its checkout, that speed compares with"
+    )
     options = parser.parse_args()
     seeds, datasets = (1, 10) if options.quick else (options.seeds, options.datasets)
     more = {"base": options.base} if options.figure == "speed" else {}

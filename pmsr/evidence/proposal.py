@@ -201,8 +201,10 @@ class Target:
         allowed = np.isfinite(log_prior)
         log_likelihood = np.full(len(theta), -np.inf)
         if evaluate is not None and allowed.any():
-            # PyMC's density is that of every row, once, and knows no slopes.
-            if self.data.counts is not None or self.problem.noise.uses_slopes:
+            noise = self.problem.noise
+            # PyMC's density is that of every row, once, and knows no slopes; only normal noise
+            # needs it.
+            if self.data.counts is not None or noise.uses_slopes or not noise.is_exact:
                 log_likelihood[allowed] = self.problem.exact_log_likelihood(
                     self.fit.program, theta[allowed], log_sigma[allowed]
                 )

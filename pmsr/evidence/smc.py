@@ -463,9 +463,12 @@ def _check_rounding(target: Target, trust: Trust) -> None:
 
 def _template(target: Target) -> Template:
     problem, p = target.problem, target.fit.program.n_parameters
-    if problem.noise.uses_slopes:  # its density is the target's own
+    noise = problem.noise
+    if noise.uses_slopes or (noise.has_sigma and not noise.is_exact):
+        # Its density is the target's own: of the model, only the parameters' names and shapes are
+        # needed.
         return make_template(p)
-    return make_template(p, problem.noise, problem.columns)
+    return make_template(p, noise, problem.columns)
 
 
 _prototypes: dict[int, FractionalKernel] = {}

@@ -10,9 +10,9 @@ from scipy import stats
 
 from pmsr.data import make_data
 from pmsr.equation.expression import Equation
-from pmsr.evidence.evidence import seed_for, weigh
-from pmsr.evidence.model import make_model
-from pmsr.evidence.noise import NOISES
+from pmsr.evidence.evidence import make_target, seed_for, weigh
+from pmsr.evidence.model import make_model, make_template
+from pmsr.evidence.noise import NOISES, of_counts
 from pmsr.evidence.posterior import draw_posterior, to_arviz
 from pmsr.evidence.prediction import predict
 from pmsr.evidence.problem import Problem
@@ -192,3 +192,77 @@ def test_rows_have_names_codes_and_words_of_their_own():
     assert len({row.code for row in NOISES.values()}) == len(NOISES) == len(DENSITIES)
     assert all(row.words for row in NOISES.values())
     assert pm.Normal is NOISES["gaussian"].distribution(0.0, 1.0, {})[0]
+
+
+CELLS = {
+    "gaussian": lambda y, f, s: cell(stats.norm, y, f, s),
+    "student": lambda y, f, s: cell(stats.t(4), y, f, s),
+    "proportional": lambda y, f, s: cell(stats.norm, y, f, s * np.abs(f)),
+    "lognormal": lambda y, f, s: np.log(
+        stats.norm.cdf(np.log((y + 0.5) / f) / s) - stats.norm.cdf(np.log((y - 0.5) / f) / s)
+    ),
+}
+
+
+def cell(law, y, f, s):
+    """Log probability of the unit cell around y, on whichever side digits are kept."""
+    low, high = (y - 0.5 - f) / s, (y + 0.5 - f) / s
+    return np.log(
+        np.where(low + high > 0.0, law.sf(low) - law.sf(high), law.cdf(high) - law.cdf(low))
+    )
+
+
+@pytest.mark.parametrize("noise", list(CELLS))
+def test_densities_of_counts_are_probabilities_of_their_cells(noise):
+    y = np.array([2.0, 5.0, 9.0, 30.0])
+    f = np.array([[2.2, 4.0, 11.0, 27.0], [1.7, 5.6, 8.0, 31.0]])
+    found = of_counts(NOISES[noise])
+    assert (found.name, found.has_sigma, found.link) == (
+        noise,
+        NOISES[noise].has_sigma,
+        NOISES[noise].link,
+    )
+    for s in (0.3, 0.7):
+        np.testing.assert_allclose(
+            found.log_density(y, f, np.array(s), {}), CELLS[noise](y, f, s), rtol=1e-9
+        )
+    # All cells together hold all probability.
+    every = np.arange(1.0, 400.0)
+    total = np.exp(found.log_density(every, np.array(20.0), np.array(0.1), {})).sum()
+    assert total == pytest.approx(1.0, abs=1e-3)  # of the tails beyond
+    # Of wide noise, and none that is narrower, the density is the probability.
+    wide = [one.log_density(1e4 + y, 1e4 + f, np.array(50.0), {}) for one in (found, NOISES[noise])]
+    if noise in ("gaussian", "student"):
+        np.testing.assert_allclose(*wide, atol=2.0 / (24.0 * 50.0**2))
+
+
+@pytest.mark.parametrize("noise", list(CELLS))
+def test_log_q_of_rounded_measurements_agrees_with_quadrature(noise):
+    rng = np.random.default_rng(18)
+    y = np.round(2.0 * draw(noise, 1.3 * x, rng))  # noise of about a third of a unit
+    problem = problem_of(noise, y, SETTINGS)
+    problem = dataclasses.replace(problem, noise=of_counts(problem.noise))
+    found = weigh(
+        Equation("c0*x", ["x"]).program, problem, SETTINGS, np.random.SeedSequence(1)
+    ).evidence
+    points, weight = grid([(2.6, 0.07, 100.0)], 801)
+    expected = log_q_by_quadrature(
+        noise, y, points, weight, line, problem.sigma_bounds, density=CELLS[noise]
+    )
+    assert found.failure is None
+    assert abs(found.log_q - expected) < 0.01 + 3 * found.log_q_se
+    assert found.log_q_se < 0.1
+
+
+@pytest.mark.parametrize("noise", list(CELLS))
+def test_likelihoods_of_counts_are_those_of_their_cells_for_linear_laws_too(noise):
+    rng = np.random.default_rng(19)
+    y = np.round(2.0 * draw(noise, 1.3 * x, rng))
+    problem = problem_of(noise, y, SETTINGS)
+    problem = dataclasses.replace(problem, noise=of_counts(problem.noise))
+    target = make_target(Equation("c0*x", ["x"]).program, problem, 8, rng=rng)
+    theta, sigma = target.fit.minima[0].theta, 0.3
+    _, found = target.densities(
+        theta[None, :], np.array([np.log(sigma)]), make_template(1).log_likelihood
+    )
+    assert found[0] == pytest.approx(CELLS[noise](y, theta[0] * x, sigma).sum(), rel=1e-9)
