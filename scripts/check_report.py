@@ -314,7 +314,8 @@ def make_samples() -> dict[Path, list[Question]]:
         questions = []
         for place in range(min(3, len(result))):
             one = result[place]
-            if one.evidence.failure is not None or not one.used:
+            shown = content.laws.get(str(content.table.index[place]))
+            if shown is None or not one.used or any(own.draws is None for own in shown.parts):
                 continue
             parts = list(one.parts.values())
             for group, part in enumerate(parts or [one]):
@@ -403,7 +404,8 @@ def main() -> int:
     named: dict[Path, list[Question]] = {Path(name): [] for name in sys.argv[1:]}
     pages = named or make_samples()
     wrong, n_answers = [], 0
-    with tempfile.TemporaryDirectory() as profile:
+    # Chromium may still write as it ends.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(program, profile)
         try:
             for page, questions in pages.items():

@@ -17,7 +17,7 @@ from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.atlas import SurfaceTarget
 from pmsr.evidence.compromise import fit_between
 from pmsr.evidence.multistart import Fit, FitError, add_images, fit, fit_once
-from pmsr.evidence.problem import Problem, read_problem
+from pmsr.evidence.problem import Problem, read_problem, refuse_groups
 from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_sum_exp
 from pmsr.evidence.shared import Joint, integrate, linear_shared_log_q
 from pmsr.evidence.smc import (
@@ -219,6 +219,7 @@ def fit_equation(
     *,
     y_err: ArrayLike | None = None,
     X_err: ArrayLike | None = None,
+    groups: Any = None,
     sample_weight: ArrayLike | None = None,
     constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
@@ -231,6 +232,8 @@ def fit_equation(
     ----------
     equation, X, y, y_err, X_err, sample_weight, constants, priors, settings, random_seed
         As in `compute_evidence`.
+    groups
+        Refused: the density is that of one group.
 
     Returns
     -------
@@ -253,6 +256,7 @@ def fit_equation(
         priors=priors,
         y_err=y_err,
         X_err=X_err,
+        groups=groups,
         sample_weight=sample_weight,
     )
     if not equation.parameters:
@@ -264,16 +268,6 @@ def fit_equation(
             return make_target(equation.program, problem, settings.n_multistarts, rng=rng)
     except FitError as error:
         raise ValueError(f"{equation.text!r} cannot be fitted: {error}.") from error
-
-
-def refuse_groups(problem: Problem, what: str) -> None:
-    """Refuse several groups where only one makes sense."""
-    if problem.parts:
-        raise ValueError(
-            f"{what} one group at a time, got {len(problem.parts)}: "
-            f"{', '.join(problem.labels[:5])}{' ...' if len(problem.labels) > 5 else ''}. Give the "
-            'rows of one; or use pmsr.result.comparison.weigh_equations(...).best.parts["label"].'
-        )
 
 
 def seed_for(key: str, random_seed: RandomSeed) -> np.random.SeedSequence:

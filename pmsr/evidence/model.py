@@ -22,7 +22,7 @@ from pmsr.equation.program import EvaluateProgram, Program
 from pmsr.evidence.distributions import add_variable
 from pmsr.evidence.multistart import Region
 from pmsr.evidence.noise import GAUSSIAN, Columns, Noise
-from pmsr.evidence.problem import Problem, read_problem
+from pmsr.evidence.problem import Problem, read_problem, refuse_groups
 from pmsr.evidence.volume import (
     SurfaceRegion,
     arguments,
@@ -64,6 +64,7 @@ def build_model(
     *,
     y_err: ArrayLike | None = None,
     X_err: ArrayLike | None = None,
+    groups: Any = None,
     sample_weight: ArrayLike | None = None,
     constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
@@ -89,6 +90,8 @@ def build_model(
         Known errors of the target, standard deviations in its units, and of the variables, of the
         shape of X or a table of those columns that have errors; and how often each row was
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
+    groups
+        Refused: a model is that of one group.
     constants
         Known constants by name, which equations may use as they use columns: a number, a value
         with its standard error, or a PyMC distribution. One that is not exact is a parameter with
@@ -127,6 +130,7 @@ def build_model(
         priors=priors,
         y_err=y_err,
         X_err=X_err,
+        groups=groups,
         sample_weight=sample_weight,
     )
     return make_model(equation, problem, region)
@@ -136,6 +140,7 @@ def make_model(
     equation: Equation, problem: Problem, region: Region | SurfaceRegion | None = None
 ) -> pm.Model:
     """Make the model that `build_model` describes."""
+    refuse_groups(problem, "A PyMC model is made for")
     data = problem.data
     clash = next((name for name in equation.parameters if name in _RESERVED), None)
     if clash is not None:

@@ -317,6 +317,11 @@ def read_draws(posterior: Any) -> tuple[Equation, Floats, Floats, Floats]:
             "Predictions need the result of sample_posterior, or an equation with X= and y=, got "
             f"{type(posterior).__name__}."
         )
+    if "groups" in attrs:
+        raise ValueError(
+            "This posterior is of several groups, each with its own parameters. Use "
+            "pmsr.result.comparison.weigh_equations(..., groups=...).best.predict(X, groups=...)."
+        )
     parameters = json.loads(attrs["parameters"])
     equation = Equation(attrs["equation"], json.loads(attrs["variables"]), parameters)
     # Any: InferenceData or DataTree; both give arrays by name.

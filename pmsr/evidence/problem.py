@@ -671,6 +671,16 @@ def as_problem(data: Data | Problem, settings: Settings, n_parameters: int | Non
     return data if isinstance(data, Problem) else Problem.of(data, settings, n_parameters)
 
 
+def refuse_groups(problem: Problem, what: str) -> None:
+    """Refuse several groups where only one makes sense."""
+    if problem.parts:
+        raise ValueError(
+            f"{what} one group at a time, got {len(problem.parts)}: "
+            f"{', '.join(problem.labels[:5])}{' ...' if len(problem.labels) > 5 else ''}. Give the "
+            'rows of one; or use pmsr.result.comparison.weigh_equations(...).best.parts["label"].'
+        )
+
+
 # X and y are Any as in `data`: what users hand over is recognised by what it can do.
 def read_problem(
     equation: Equation | str,

@@ -274,6 +274,7 @@ def _fill_fit(parser: Parser) -> None:
         "--guess", nargs="+", action="extend", metavar="EQ", help="equations to start from"
     )
     _add_knowledge(laws)
+    _add_positive(laws)
     for option, default, meaning in (
         ("--max-complexity", 64, "largest number of nodes of an equation"),
         ("--max-parameters", None, "largest number of parameters"),
@@ -386,6 +387,7 @@ def _fill_compare(parser: Parser) -> None:
         help="what is to be fitted besides c0, c1, ...",
     )
     _add_knowledge(laws)
+    _add_positive(laws)
     _add_seed(laws)
     output = parser.add_argument_group("output")
     _add_out(output, "none, nothing is written")
@@ -592,6 +594,14 @@ def _add_knowledge(group: _Options) -> None:
         metavar="NAME=VALUE",
         help="a known number that laws may use, such as g=9.81, or one with its standard error, "
         "k=1.38e-23±1e-25 or k=1.38e-23+-1e-25; once for each",
+    )
+
+
+def _add_positive(group: _Options) -> None:
+    group.add_argument(
+        "--positive",
+        action="store_true",
+        help="parameters keep the sign that they have at the best fit, as rates and masses do",
     )
 
 

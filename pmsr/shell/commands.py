@@ -97,6 +97,7 @@ DEMO = {
     "noise": "gaussian",
     "extra_noise": False,
     "shared_sigma": False,
+    "positive": False,
 }
 """Options of `pmsr demo`: enough to find Galileo's law in seconds."""
 
@@ -122,6 +123,7 @@ def fit(arguments: argparse.Namespace) -> int:
         "noise": arguments.noise,
         "extra_noise": arguments.extra_noise,
         "shared_sigma": arguments.shared_sigma,
+        "positive": arguments.positive,
         "evidence": arguments.evidence,
         "n_islands": arguments.islands,
     }
@@ -454,6 +456,7 @@ def compare(arguments: argparse.Namespace) -> int:
                 noise=arguments.noise,
                 extra_noise=arguments.extra_noise,
                 shared_sigma=arguments.shared_sigma,
+                positive=arguments.positive,
             ),
             units=units,
             interval=arguments.interval,

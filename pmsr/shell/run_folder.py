@@ -76,9 +76,15 @@ _CHOSEN = (
     "noise",
     "extra_noise",
     "shared_sigma",
+    "positive",
 )
 # Those that are younger than runs that people have, with what was done before.
-_ADDED: dict[str, object] = {"noise": "gaussian", "extra_noise": False, "shared_sigma": False}
+_ADDED: dict[str, object] = {
+    "noise": "gaussian",
+    "extra_noise": False,
+    "shared_sigma": False,
+    "positive": False,
+}
 # Those of its Search.
 _OF_SEARCH = ("evidence", "n_islands")
 
@@ -212,7 +218,7 @@ def read_run(path: Path) -> Run:
             chosen = parameters_from_json(parameters)
             Search(**{name: chosen[name] for name in chosen if hasattr(Search, name)})
             if chosen["noise"] != AUTO:
-                names = ("noise", "extra_noise", "shared_sigma")
+                names = ("noise", "extra_noise", "shared_sigma", "positive")
                 Settings(**{name: chosen[name] for name in names})
         notes = tuple(map(as_text, as_list(whole.get("notes", []))))
         finished = whole.get("finished", False)

@@ -7,8 +7,10 @@ import pytest
 from scipy import stats
 from scipy.integrate import trapezoid
 
-from pmsr.evidence.evidence import compute_evidence
+from pmsr.evidence.evidence import compute_evidence, fit_equation
+from pmsr.evidence.model import build_model
 from pmsr.evidence.posterior import sample_posterior
+from pmsr.evidence.prediction import predict
 from pmsr.settings import QUICK, Settings
 from tests.exact import linear_log_q
 
@@ -210,3 +212,14 @@ def test_a_constant_group_needs_a_sigma_that_is_shared():
         compute_evidence("c0*x0", x, y, groups=groups)
     found = compute_evidence("c0*x0", x, y, groups=groups, settings=SHARED, random_seed=1)
     assert found.failure is None and np.isfinite(found.log_q)
+
+
+def test_what_is_of_one_group_is_refused_for_several():
+    y = measure(LINES, 0.3, 8)
+    for call in (build_model, fit_equation):
+        with pytest.raises(ValueError, match=r"one group at a time, got 3: run 1, run 2, run 3"):
+            call("c0*x0", x, y, groups=groups)
+    posterior = sample_posterior("c0*x0", x, y, groups=groups, settings=QUICK, random_seed=1)
+    assert posterior.posterior["sigma"].dims == ("chain", "draw", "group")
+    with pytest.raises(ValueError, match="posterior is of several groups"):
+        predict(posterior, [1.0])
