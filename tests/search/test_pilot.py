@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pmsr.data import make_data
+from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.problem import Problem
 from pmsr.search.pilot import choose_noise, find_tuning, make_bench
@@ -42,12 +42,13 @@ def test_weights_that_are_known_need_no_tuning():
     ("noise", "make"),
     [
         ("student", lambda rng: outliers().y),
-        ("poisson", lambda rng: rng.poisson(40.0 * np.exp(-0.6 * x)).astype(float)),
+        ("poisson", lambda rng: rng.poisson(400.0 * np.exp(-1.2 * x)).astype(float)),
     ],
 )
 def test_the_noise_that_made_the_data_is_chosen(noise, make):
     data = make_data(x, make(np.random.default_rng(5)), names=["x"])
-    chosen, table = choose_noise(data, SEARCH, QUICK, 1)
+    known = [Equation(text, ["x"]).program for text in ("c0 + c1*x", "c0*exp(c1*x)")]
+    chosen, table = choose_noise(data, SEARCH, QUICK, 1, known)
     assert chosen == noise == table[0].noise
     scores = [row.score for row in table]
     assert scores == sorted(scores, reverse=True)
@@ -58,3 +59,14 @@ def test_the_noise_that_made_the_data_is_chosen(noise, make):
 def test_known_errors_leave_no_choice():
     data = replace(outliers(), y_err=np.ones(24))
     assert choose_noise(data, SEARCH, QUICK, 1) == ("gaussian", ())
+
+
+def test_lengths_that_were_rounded_are_no_counts():
+    chosen, table = choose_noise(
+        make_data(*load_galileo("no_shelf")),
+        SEARCH,
+        QUICK,
+        1,
+        [Equation("D**2/(c0 + c1*D)", ["D"]).program],
+    )
+    assert chosen == "gaussian" and "poisson" in [row.noise for row in table]
