@@ -145,6 +145,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         of rates, masses and distances. The prior has nothing on the other side of zero.
     shared_sigma
         Whether the groups that `fit` is given have noise of one size, or each has its own.
+    parameter_prior
+        Where parameters are flat: ``"invariant"``, on the predictions, so that log q belongs to a
+        law and not to its spelling; or ``"flat"``, in the parameters, as in the paper. By default
+        that of ``settings``, which is invariant.
     law_prior
         How probable laws are before any data are seen: ``"description"``, the shorter and the less
         dependent on units the more probable; ``"uniform"``, all alike, as in the paper; a
@@ -244,6 +248,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         constants: Mapping[str, Any] | None = None,
         positive: bool = False,
         shared_sigma: bool = False,
+        parameter_prior: str | None = None,
         law_prior: str | Callable[..., float] = "description",
         interval: Sequence[str] = (),
         units: Mapping[str, str] | str | None = None,
@@ -275,6 +280,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.constants = constants
         self.positive = positive
         self.shared_sigma = shared_sigma
+        self.parameter_prior = parameter_prior
         self.law_prior = law_prior
         self.interval = interval
         self.units = units
@@ -522,6 +528,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
     def _settings(self) -> Settings:
         chosen = {name: getattr(self, name) for name in _SETTINGS}
+        if self.parameter_prior is not None:
+            chosen["parameter_prior"] = self.parameter_prior
         settings = check_settings(self.settings, QUICK)
         _check_set_once("settings", settings, QUICK, chosen)
         return replace(settings, **chosen)
@@ -865,8 +873,8 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
         "search": None if search is None else record_search(search),
         "law_prior": record_prior(parameters["law_prior"]),
         **{name: list(map(str, parameters[name])) for name in ("interval", "require", "exclude")},
-        "forbid": {name: list(one) for name, one in (parameters["forbid"] or {}).items()},
-        "max_uses": {name: int(most) for name, most in (parameters["max_uses"] or {}).items()},
+        "forbid": _record_rules(parameters["forbid"], list),
+        "max_uses": _record_rules(parameters["max_uses"], int),
         "units": _record_units(parameters["units"]),
         "constants": _record_constants(parameters["constants"]),
     }
@@ -900,6 +908,13 @@ def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
     if parameters.get("random_state") is not None:
         as_seed(parameters["random_state"])
     return parameters
+
+
+# Any: names of operators, or how often one may stand.
+def _record_rules(
+    rules: Mapping[str, Any] | None, kind: Callable[[Any], Any]
+) -> dict[str, Any] | None:
+    return None if rules is None else {name: kind(rule) for name, rule in rules.items()}
 
 
 def _record_units(units: Mapping[str, str] | str | None) -> dict[str, str] | str | None:

@@ -93,9 +93,18 @@ def test_the_array_api_is_checked_where_its_package_is_installed():
 
 def test_parameters_are_plain_values_with_defaults():
     regressor = BayesianSymbolicRegressor()
-    assert len(regressor.get_params()) <= 25
+    # What else there is belongs to Search and Settings: more would be a constructor nobody reads.
+    assert len(regressor.get_params()) <= 31
     assert regressor.max_time == 120.0
     assert regressor.get_params()["operators"] == ("+", "-", "*", "/")
+    assert regressor._settings().parameter_prior == "invariant"
+    assert make(parameter_prior="flat")._settings().parameter_prior == "flat"
+    as_in_the_paper = replace(QUICK, parameter_prior="flat")
+    assert make(settings=as_in_the_paper)._settings().parameter_prior == "flat"
+    with pytest.raises(ValueError, match="parameter_prior is 'flat' in settings and 'invariant'"):
+        make(settings=as_in_the_paper, parameter_prior="invariant")._settings()
+    with pytest.raises(ValueError, match="Unknown parameter_prior 'even'"):
+        make(parameter_prior="even")._settings()
     changed = clone(make(gamma=0.3, guesses=["c0*H"]))
     assert changed.get_params()["gamma"] == 0.3 and changed.guesses == ["c0*H"]
     assert regressor.set_params(generations=7).generations == 7

@@ -48,6 +48,7 @@ from pmsr.search.evolution import Generation, guess_without_constant
 from pmsr.search.finalists import FINAL_SHARE
 from pmsr.search.genome import Primitives, equation_genome
 from pmsr.search.pilot import AUTO
+from pmsr.search.warm_up import warm_up
 from pmsr.settings import FINALIST, QUICK, Search
 from pmsr.shell.data_files import (
     EXCEL,
@@ -336,11 +337,12 @@ def _search(
 ) -> int:
     """Search, and write and show what was found; also after Ctrl-C."""
     with _SearchProgress(regressor, arguments.quiet) as show:
+        compiling = warm_up()
         _warm_up(data, arguments.jobs)
         left = (regressor.max_time or math.inf) - read_used(path)[1]
         # To load and to prepare takes a second or two of the time; but where it takes most, because
         # the first run on a machine compiles, half of the time is still for the search.
-        limit = max(arguments.started + left, time.monotonic() + 0.5 * left)
+        limit = max(arguments.started + compiling + left, time.monotonic() + 0.5 * left)
         to_write = 0.0 if arguments.no_report or left == math.inf else WRITING_SHARE * left
 
         if regressor.noise == AUTO:

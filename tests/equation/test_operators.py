@@ -214,46 +214,6 @@ def test_one_new_row_is_enough_for_a_new_operator(tmp_path):
     assert "a row is enough" in done.stdout, done.stderr
 
 
-ADD_IN_A_WARM_PROCESS = """
-import sys
-import numpy as np, sympy
-import pmsr
-from pmsr.equation import descent, kernels
-from pmsr.equation.program import evaluate, evaluate_jacobian
-if sys.argv[1] == "added":
-    pmsr.add_operator("wave", lambda x: sympy.sin(x) / x)
-    pmsr.add_operator("hill", lambda x, k: x**2 / (k**2 + x**2))
-X = np.linspace(-2.0, 2.0, 9)[:, None]
-names = "wave(c0*x)*hill(x, c1)" if sys.argv[1] == "added" else "sin(c0*x)/(c1 + x)"
-law = pmsr.Equation(names, ["x"])
-values, jacobian = evaluate_jacobian(law.program, np.array([[2.0, 3.0]]), X)
-if sys.argv[1] == "added":
-    x = X[:, 0]
-    np.testing.assert_allclose(values[0], np.sinc(2 * x / np.pi) * x**2 / (9 + x**2), atol=1e-14)
-    np.testing.assert_allclose(
-        jacobian[0, 1], np.sinc(2 * x / np.pi) * -6 * x**2 / (9 + x**2) ** 2, atol=1e-14
-    )
-for kernel in (kernels._jacobian, kernels._sweep, kernels._backward):
-    print(sum(kernel.stats.cache_misses.values()))
-"""
-
-
-def test_an_operator_of_ones_own_leaves_the_loops_of_the_others_compiled(tmp_path):
-    environment = dict(os.environ, NUMBA_CACHE_DIR=str(tmp_path))
-    missed = {}
-    for which in ("first", "added"):
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", ADD_IN_A_WARM_PROCESS, which],
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=Path(__file__).parent,
-        )
-        assert done.returncode == 0, done.stderr
-        missed[which] = sum(map(int, done.stdout.split()))
-    assert missed["first"] > 0 and missed["added"] == 0
-
-
 def test_what_was_saved_with_an_operator_that_is_not_there_says_what_to_add(tmp_path):
     add_operator("mine", lambda x: 1 / (1 + x**2))
     try:

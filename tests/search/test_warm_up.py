@@ -1,5 +1,8 @@
+import time
+
 from numba import njit
 
+from pmsr.limits import time_limit
 from pmsr.search import warm_up as module
 from pmsr.search.warm_up import warm_up
 
@@ -23,3 +26,10 @@ def test_compiling_counts(monkeypatch):
 
     monkeypatch.setattr(module, "weigh", compile_and_weigh)
     assert warm_up() > 0.0
+
+
+def test_a_time_limit_from_outside_does_not_end_the_compiling(monkeypatch):
+    monkeypatch.setattr(module, "_warm", set())
+    with time_limit(time.monotonic() - 1.0):
+        warm_up()
+    assert module._warm
