@@ -10,7 +10,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted((DOCS / "howto").glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Budgets of the pages, at the size of a test.
-SMALL = ((r"\bmax_time=\d+", "max_time=1"), (r'"generations": \d+', '"generations": 2'))
+SMALL = ((r"\bmax_time=\d+", "max_time=3"), (r'"generations": \d+', '"generations": 2'))
 
 
 @pytest.fixture
