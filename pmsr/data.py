@@ -710,7 +710,7 @@ def _read_input_errors(
     if _is_single(X_err):
         X_err = np.full((n_rows, len(names)), X_err)
     columns, found = _split_columns(X_err, role="X_err")
-    if found is None and len(columns) != len(names):
+    if not columns or (found is None and len(columns) != len(names)):
         raise ValueError(
             f"X_err must have the {len(names)} columns of X ({', '.join(names)}), got "
             f"{len(columns)}. Give 0 for those that are exact, or a table with names."
@@ -740,6 +740,8 @@ def _read_groups(groups: Any, y: Any, n_rows: int) -> tuple[str, ...]:
     _check_length(columns[0], "groups", n_rows)
     check_order(y, groups, ("y", "groups"))
     missing = _find_missing(columns[0])
+    if isinstance(groups, list | tuple):  # of text and NaN, NumPy makes the text "nan"
+        missing |= _find_missing(np.array(groups, dtype=object).ravel())
     if missing.any():
         raise ValueError(
             f"groups: missing label in row {_describe_rows(missing)}. "

@@ -391,6 +391,8 @@ def test_weights_and_errors_that_say_nothing_are_none():
         ({"X_err": pd.DataFrame({"x1": X})}, "X_err: there is no variable 'x1'"),
         ({"groups": ["a", "a", "b"]}, "Every group must have two rows or more, got one of 'b'"),
         ({"groups": ["a", None, "a"]}, "groups: missing label in row 1"),
+        ({"groups": ["a", np.nan, np.nan]}, "groups: missing label in row 1 .*, and in 1 more"),
+        ({"X_err": pd.DataFrame(index=range(3))}, "X_err must have the 1 columns of X .*, got 0"),
         ({"groups": ["a", "a"]}, "groups and y must have the same number of rows, got 2 and 3"),
     ],
 )

@@ -564,8 +564,10 @@ class _Run:
                 "No law that keeps to forbid, max_uses, require and exclude could be weighed. "
                 "Loosen them, allow more operators, or give the search more time."
             )
-        # A constant can always be weighed.
-        keys = keys or {str(constant_equation(names)): True}
+        # Where there was no time for a first population, guesses are all that is known; and a
+        # constant can always be weighed.
+        known = [Equation.from_program(seed.program, names) for seed in self.seeds]
+        keys = keys or {str(one): True for one in known or [constant_equation(names)]}
         pairs: list[tuple[Equation, Evidence]] = []
         clock = time.monotonic()
         show(f"weighing {len(keys)} finalists again")
@@ -592,8 +594,8 @@ class _Run:
         screened = self._screened()
         laws_done, shapes = (self.levels.get(kind, Unit(kind, 0, 0)) for kind in ("laws", "shapes"))
         # Of what failed to be weighed the closed form is all that is known.
-        known = {equation.key for equation, evidence in pairs if evidence.failure is None}
-        final = [law.law for law in laws if spelled[law.key][0].key in known]
+        sound = {equation.key for equation, evidence in pairs if evidence.failure is None}
+        final = [law.law for law in laws if spelled[law.key][0].key in sound]
         return Evolution(
             finalists=tuple(pairs[place] for place in order),
             front=tuple(archive.front),

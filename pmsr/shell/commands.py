@@ -347,6 +347,8 @@ def _search(
 
         if regressor.noise == AUTO:
             run = _settle_noise(path, run, regressor, data, show)
+            # So it is where a choice takes long: on first use it compiles, too.
+            limit = max(limit, time.monotonic() + 0.5 * (regressor.max_time or math.inf))
 
         def tell(generation: Generation) -> None:
             log_generation(path, generation)

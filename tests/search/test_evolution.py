@@ -15,7 +15,7 @@ from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import OPERATORS
 from pmsr.laws.prior import LawPrior
-from pmsr.limits import check_time
+from pmsr.limits import check_time, time_limit
 from pmsr.search.checkpoint import read_progress
 from pmsr.search.engines import ENGINES
 from pmsr.search.evolution import _Run, run_evolution
@@ -287,6 +287,14 @@ def test_a_guess_takes_part(evidence):
     found = run_evolution(SHELF, search=search, seeds=[guess], random_seed=0)
     assert guess.key in {equation.key for equation, _ in found.finalists}
     assert guess.key not in {equation.key for equation, _ in without.finalists}
+
+
+def test_without_time_for_a_first_population_guesses_are_what_is_known():
+    guesses = [Equation(text, ["H"], ["a"]) for text in ("a*sqrt(H)", "a*H")]
+    with time_limit(time.monotonic()):
+        found = run_evolution(SHELF, search=SMALL, seeds=guesses, random_seed=0)
+    assert [str(equation) for equation, _ in found.finalists] == ["c0*sqrt(H)", "c0*H"]
+    assert not found.history
 
 
 def test_no_global_random_state_is_used():

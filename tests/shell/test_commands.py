@@ -22,6 +22,7 @@ from pmsr.data import load_galileo
 from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.evidence import evidence
 from pmsr.evidence.evidence import CHAINS
+from pmsr.limits import time_left
 from pmsr.result.result import STORED, from_evolution
 from pmsr.result.storage import HEADER
 from pmsr.search.checkpoint import read_progress
@@ -741,6 +742,25 @@ def test_errors_and_weights_are_columns_that_a_run_keeps(tmp_path, capsys):
     assert capsys.readouterr().out == "a/report.html\n" and Path("a/report.html").is_file()
     pd.DataFrame({"x": [2.0]}).to_csv("new.csv", index=False)
     assert main(["predict", "a", "new.csv"]) == 0
+
+
+def test_a_choice_of_noise_that_takes_long_leaves_time_for_the_search(monkeypatch, capsys):
+    left = []
+
+    def choose(regressor, data):
+        time.sleep(1.1)  # all there is; where code is compiled, it is
+        regressor.noise_table_ = pd.DataFrame()
+        return {"noise": "student", "guesses": (), "max_time": 60.0}
+
+    def search(regressor, data):
+        left.append(time_left())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BayesianSymbolicRegressor, "settle_noise", choose)
+    monkeypatch.setattr(BayesianSymbolicRegressor, "fit_data", search)
+    path = write_shelf("t.csv")
+    assert main(["fit", path, "--target", "D", "--noise", "auto", "--time", "1s"]) == 130
+    assert 25.0 < left[0] <= 30.0
 
 
 def test_a_comparison_knows_errors_and_noise(capsys):
