@@ -399,8 +399,6 @@ def describe_run(path: Path, run: Run, result: Result, *, level: float = 0.95) -
             "The search was interrupted before its budget ended. Go on with it: "
             f"pmsr resume {quote(str(path))}"
         )
-    elif not result.coverage.is_settled:
-        notes.append(f"The search had not settled. Go on: pmsr resume {quote(str(path))}")
     if run.noise_table and result.noise_table is None:
         # Of a search that the shell went on with under the noise that was chosen.
         result = replace(result, noise_table=pd.DataFrame(run.noise_table))
