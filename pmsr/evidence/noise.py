@@ -222,21 +222,26 @@ class KnownErrors(Noise):
         return pm.Normal, {"mu": mu, "sigma": columns["y_err"]}
 
 
-class ExtraNoise(KnownErrors):
-    """Known errors, and a noise of one size that adds to them in quadrature."""
+class TunedErrors(KnownErrors):
+    """Errors that are whole only at a fit: until then no row weighs more than another."""
 
-    name = "extra"
-    code = 5
     needs_tuning = True
-    has_sigma = True
     is_exact = False
-    words = "normal noise of the given errors and, in quadrature, of a size that is inferred"
 
     def weights(self, data: Data) -> Floats | None:
         return None
 
     def log_jacobian(self, data: Data) -> Floats:
         return np.zeros(len(data.y))
+
+
+class ExtraNoise(TunedErrors):
+    """Known errors, and a noise of one size that adds to them in quadrature."""
+
+    name = "extra"
+    code = 5
+    has_sigma = True
+    words = "normal noise of the given errors and, in quadrature, of a size that is inferred"
 
     def tune(
         self, residuals: Floats, columns: Columns, counts: Floats, least: float
@@ -265,7 +270,7 @@ class ExtraNoise(KnownErrors):
         return pm.Normal, {"mu": mu, "sigma": (sigma**2 + columns["y_err"] ** 2) ** 0.5}
 
 
-class KnownInputErrors(KnownErrors):
+class KnownInputErrors(TunedErrors):
     r"""Known errors of the variables, by effective variance, and of the target.
 
     An error of a variable shifts the law by its slope, so that the variance of a row is
@@ -281,18 +286,10 @@ class KnownInputErrors(KnownErrors):
     name = "known_inputs"
     code = 6
     uses_slopes = True
-    needs_tuning = True
-    is_exact = False
     words = "normal noise of the given errors, those of the variables by the slope of the law"
 
     def columns(self, data: Data) -> Columns:
         return {} if data.y_err is None else {"y_err": data.y_err}
-
-    def weights(self, data: Data) -> Floats | None:
-        return None
-
-    def log_jacobian(self, data: Data) -> Floats:
-        return np.zeros(len(data.y))
 
     def tune(
         self, residuals: Floats, columns: Columns, counts: Floats, least: float
