@@ -424,7 +424,8 @@ def _resolver(variables: Sequence[str], parameters: Sequence[str]) -> Callable[[
 def _suggestion(name: str, variables: Sequence[str]) -> str:
     close = difflib.get_close_matches(name, variables, n=1, cutoff=0.5)
     hint = f"Did you mean {close[0]!r}? " if close else ""
-    return f"{hint}Variables: {', '.join(variables) or 'none'}."
+    written = [name if _IDENTIFIER.fullmatch(name) else quoted(name) for name in variables]
+    return f"{hint}Variables: {', '.join(written) or 'none'}."
 
 
 def _unknown(name: str, variables: Sequence[str], parameters: Sequence[str]) -> str:
@@ -433,11 +434,12 @@ def _unknown(name: str, variables: Sequence[str], parameters: Sequence[str]) -> 
     if name == "E":
         return f"Unknown name {name!r}. Write e for Euler's number. {_suggestion('', variables)}"
     known = [*variables, *parameters, *function_names()]
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.55)  # a is not tan
     hint = f"Did you mean {close[0]!r}? " if close else ""
     return (
         f"Unknown name {name!r}. {hint}{_suggestion('', variables)} A parameter is a word plus "
-        f"digits, such as c0, or listed in parameters=; functions: {', '.join(function_names())}."
+        f"digits, such as c0, or listed: pmsr.Equation(text, variables, parameters=[{name!r}]), in "
+        f"the shell --parameters {name}; functions: {', '.join(function_names())}."
     )
 
 

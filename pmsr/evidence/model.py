@@ -104,7 +104,9 @@ def build_model(
     region
         Where theta is flat, from ``pmsr.fit_equation(equation, X, y).region``. Without it the
         posterior of most non-linear equations is improper, and a sampler wanders off. Parameters
-        that the data do not determine are held at the best fit, as in the evidence.
+        that the data do not determine are held at the best fit, as in the evidence. Sample such a
+        model by ``pm.sample(init="adapt_diag")``, from the best fit: PyMC's default adds a jitter
+        of up to one, which can lie outside.
 
     Returns
     -------

@@ -157,7 +157,6 @@ class Problem:
             )
         parts = [replace(data.take(places), groups=None) for places in _sorted_rows(rows)]
         power = settings.sigma_power if noise.has_sigma else 0
-        n_all = n_parameters or 0
         if not settings.shared_sigma:
             problems = []
             for label, part in zip(rows, parts, strict=True):
@@ -173,11 +172,17 @@ class Problem:
                 max(one.sigma_bounds[1] for one in problems),
             )
         else:
-            n_all *= len(parts)
             bounds = _shared_bounds(noise, parts, data, settings)
-        gamma = settings.resolve_gamma(
-            total_count(data), n_all, noise.n_training(n_all, settings.sigma_power)
-        )
+        n_points, n_all = total_count(data), n_parameters or 0
+        if settings.shared_sigma and settings.gamma == "paper":
+            # That of a typical group, whose rows alone determine its constants. That of all rows
+            # is too small for G p constants: with G p > sqrt(N) - 1, Z(gamma) leans on the bound
+            # of sigma, and each constant costs twice what it costs in a group by itself.
+            n_points /= len(parts)
+        elif settings.shared_sigma:
+            n_all *= len(parts)
+        n_training = noise.n_training(n_all, settings.sigma_power)
+        gamma = settings.resolve_gamma(n_points, n_all, n_training)
         prior = settings.parameter_prior
         if settings.shared_sigma:
             problems = [cls(part, noise, gamma, prior, bounds, power) for part in parts]

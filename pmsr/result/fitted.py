@@ -512,7 +512,9 @@ class FittedEquation:
     def to_pymc(self) -> Any:
         """Return the equation as a plain PyMC model, its parameters flat where the evidence has it.
 
-        See :func:`pmsr.build_model`.
+        It starts at the best fit: sample it by ``pm.sample(init="adapt_diag")``, because the jitter
+        of PyMC's default can leave the region. To change a prior, use :func:`pmsr.build_model` with
+        ``priors=``.
         """
         region = None
         if self.equation.parameters:
