@@ -905,6 +905,9 @@ def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
     for name in ("operators", "guesses", "callbacks", "interval", "require", "exclude"):
         if name in parameters:
             parameters[name] = tuple(map(as_text, as_list(parameters[name])))
+    if isinstance(parameters.get("constants"), dict):  # JSON has no tuples
+        found = parameters["constants"].items()
+        parameters["constants"] = {k: tuple(v) if isinstance(v, list) else v for k, v in found}
     if parameters.get("random_state") is not None:
         as_seed(parameters["random_state"])
     return parameters

@@ -22,7 +22,13 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import pmsr
 from pmsr.data import load_galileo, make_data, make_sine
-from pmsr.estimator import FROM_PYSR, BayesianSymbolicRegressor, load
+from pmsr.estimator import (
+    FROM_PYSR,
+    BayesianSymbolicRegressor,
+    load,
+    parameters_from_json,
+    parameters_to_json,
+)
 from pmsr.laws.prior import LawPrior
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
@@ -782,3 +788,10 @@ def test_a_group_of_one_row_is_refused():
     labels = np.append(labels[:-1], "alone")
     with pytest.raises(ValueError, match="two rows or more, got one of 'alone'"):
         make().fit(X, y, groups=labels)
+
+
+def test_saved_parameters_have_constants_as_they_were_given():
+    given = {"g": 9.81, "k": (2.0, 0.1)}
+    parameters = BayesianSymbolicRegressor(constants=given).get_params(deep=False)
+    saved = json.loads(json.dumps(parameters_to_json(parameters)))
+    assert parameters_from_json(saved)["constants"] == given
