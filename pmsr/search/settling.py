@@ -1,5 +1,6 @@
 """A search whose noise is to be chosen: a first part under normal noise, the choice, the rest."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -87,11 +88,13 @@ def settle_noise(
     if first.stopped in ("interrupted", "callback"):
         return Settled(problem, settings, left, laws, (), first, is_over=True)
     data = leave_out_constant(problem.data)
+    clock = time.monotonic()
     try:
         programs = known_programs(first, data.names)
         noise, table = choose_noise(data, search, settings, random_seed, programs)
     except OutOfTime:
         noise, table = GAUSSIAN.name, ()
+    left = without_time(left, time.monotonic() - clock, search)
     if noise == GAUSSIAN.name:
         is_over = first.stopped == "patience"
         return Settled(problem, settings, left, laws, table, first, is_over)
@@ -132,13 +135,23 @@ def rest(search: Search, first: Evolution) -> Search:
     if state is None:
         return search
     budget: dict[str, Any] = {"generations": max(0, search.generations - state.generation)}
-    if search.max_time is not None:
-        left = search.max_time - state.elapsed
-        budget["max_time"] = max(LEAST_TIME * search.max_time, left)
     for name, used in (("max_evaluations", first.n_candidates), ("max_units", state.n_units)):
         if getattr(search, name) is not None:
             budget[name] = max(1, getattr(search, name) - used)
-    return replace(search, **budget)
+    return without_time(replace(search, **budget), state.elapsed, search)
+
+
+def without_time(left: Search, seconds: float, whole: Search) -> Search:
+    """Return the options with so much less time, but for a least share of that of the whole.
+
+    Examples
+    --------
+    >>> [without_time(Search(max_time=6), s, Search(max_time=10)).max_time for s in (1.0, 5.5)]
+    [5.0, 2.0]
+    """
+    if left.max_time is None or whole.max_time is None:
+        return left
+    return replace(left, max_time=max(LEAST_TIME * whole.max_time, left.max_time - seconds))
 
 
 def known_programs(first: Evolution, names: Sequence[str]) -> list[Program]:
