@@ -73,7 +73,7 @@ def read_prior(name: str, prior: Any) -> Prior:
         if str(operator).startswith("normal_rv") and numbers is not None:
             return read_normal(name, numbers)
         try:
-            draws = pm.draw(prior, N_LOOKED_AT, random_seed=1)
+            draws = pm.draw(prior, N_LOOKED_AT, random_seed=1, mode=Mode(linker="py"))
         except (NotImplementedError, ValueError) as error:
             raise ValueError(
                 f"The prior of {name!r}, {words}, is no proper prior: nobody can draw from it. "

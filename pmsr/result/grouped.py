@@ -76,10 +76,10 @@ class GroupedEquation(FittedEquation):
     >>> x, y = [1.0, 2.0, 3.0, 1.0, 2.0, 3.0], [1.1, 2.0, 2.9, 5.2, 9.9, 15.0]
     >>> groups = ["slow", "slow", "slow", "fast", "fast", "fast"]
     >>> line = weigh_equations(["c0*x0"], x, y, groups=groups, random_seed=1).best
-    >>> list(line.parts), line.theta.round(1).ravel()
-    (['fast', 'slow'], array([5. , 1. ]))
-    >>> line.predict([4.0, 4.0], groups=["slow", "fast"]).round(0)
-    array([ 4., 20.])
+    >>> list(line.parts), line.theta.round(1).ravel().tolist()
+    (['fast', 'slow'], [5.0, 1.0])
+    >>> line.predict([2.0, 2.0], groups=["slow", "fast"]).round(0).tolist()
+    [2.0, 10.0]
     """
 
     @cached_property

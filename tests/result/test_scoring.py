@@ -58,6 +58,8 @@ def test_of_columns_that_share_a_known_unit_there_is_no_charge():
 def test_the_best_fit_counts_only_where_there_is_one():
     assert known_rows(DATA, None) is None
     good = compute_evidence("c0*sqrt(x0)", DATA.X, DATA.y, settings=QUICK, random_seed=1)
-    assert known_rows(DATA, good)[0] is DATA.X and known_rows(DATA, good)[1] is good.theta
+    X, theta = known_rows(DATA, good)
+    assert X is DATA.X
+    np.testing.assert_array_equal(theta, good.theta)
     assert known_rows(DATA, dataclasses.replace(good, theta=np.array([np.nan]))) is None
     assert known_rows(DATA, dataclasses.replace(good, failure="never finite")) is None
