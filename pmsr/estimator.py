@@ -410,7 +410,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             callbacks=self.callbacks,
             checkpoint=self.checkpoint,
             after=after,
-            verbose=self.verbose if callable(self.verbose) else bool(self.verbose),
+            verbose=self._shown,
         )
         self._found = found if self.warm_start else None
         self.result_ = from_evolution(
@@ -452,7 +452,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             seeds=seeds,
             n_jobs=self.n_jobs,
             callbacks=self.callbacks,
-            verbose=self.verbose if callable(self.verbose) else bool(self.verbose),
+            verbose=self._shown,
         )
         columns = [field.name for field in fields(Choice)]
         self.noise_table_ = pd.DataFrame([vars(row) for row in settled.table], columns=columns)
@@ -533,6 +533,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         settings = check_settings(self.settings, QUICK)
         _check_set_once("settings", settings, QUICK, chosen)
         return replace(settings, **chosen)
+
+    @property
+    def _shown(self) -> bool | Callable[[str], None]:
+        """How progress is shown, as a search takes it."""
+        return self.verbose if callable(self.verbose) else bool(self.verbose)
 
     def _random_seed(self) -> int:
         state = self.random_state

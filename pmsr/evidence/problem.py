@@ -67,8 +67,8 @@ class Problem:
         What the fit of one equation says of the weights of its residuals, where they depend on it.
     labels, parts
         With several groups, each of which has constants of its own: their labels, and a problem for
-        the rows of each. The data are then sorted by group; gamma and bounds here are those of all
-        rows together.
+        the rows of each. The data are then sorted by group; bounds here are those of all rows
+        together, and so is gamma, unless sigma is shared: then it is that of a typical group.
     shared_sigma
         Whether all groups have noise of one size.
     rest
