@@ -206,6 +206,11 @@ def test_two_residuals_are_drawn_without_a_test():
     assert plot_residuals([1.0, 2.0], [1.1, 1.9])[1].get_title() == "too few residuals for a test"
 
 
+def test_residuals_that_are_all_equal_are_no_test():
+    exact = plot_residuals([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0])[1]
+    assert exact.get_title() == "all are equal: no test"
+
+
 def test_residuals_against_anything_else_are_refused():
     with pytest.raises(ValueError, match=r"Unknown against 'time'. Available: prediction, order"):
         plot_residuals([1.0, 2.0], [1.0, 2.0], against="time")
@@ -239,6 +244,15 @@ def test_front_is_a_step_line_through_the_best_of_each_complexity(ax):
     assert ax.get_xlabel().endswith("; 1 more below")
     bars = {tuple(segment[:, 1].round(6)) for segment in ax.collections[0].get_segments()}
     assert (-13.3, -12.7) in bars
+
+
+def test_a_front_of_one_equation_shows_what_is_a_nat_behind(ax):
+    columns = ["equation", "complexity", "log_q", "log_q_se"]
+    rows = [("c0*x", 3, -5.37, 0.0), ("c0 + x", 3, -7.1, 0.0)]
+    plot_front(pd.DataFrame(rows, columns=columns), ax=ax)
+    low, high = ax.get_ylim()
+    assert low < -7.1 and high > -5.37 and "below" not in ax.get_xlabel()
+    assert all(float(tick).is_integer() for tick in ax.get_xticks())
 
 
 def test_front_of_the_error_goes_down(ax):
@@ -456,6 +470,41 @@ def test_legends_stand_above_the_frame_and_every_entry_has_its_mark(ax):
     legend = ax.get_legend()
     assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
     assert len(legend.legend_handles) == len(legend.get_texts())
+
+
+@pytest.mark.parametrize("tighten", [False, True])
+def test_a_legend_has_room_in_a_figure_without_a_layout(ax, tighten):
+    for _ in range(2):  # two laws may be drawn into the same Axes
+        plot_fit(GRID, make_prediction(), *SHELF, ax=ax)
+    if tighten:
+        ax.figure.tight_layout()
+    ax.figure.draw_without_rendering()
+    legend, frame = ax.get_legend().get_window_extent(), ax.get_window_extent()
+    assert frame.y1 <= legend.y0 and legend.y1 <= ax.figure.bbox.y1
+    assert frame.height > 0.5 * ax.figure.bbox.height
+
+
+def test_where_a_layout_makes_room_the_frame_fills_its_cell():
+    ax = plot_fit(GRID, make_prediction(), *SHELF)
+    ax.figure.draw_without_rendering()
+    np.testing.assert_allclose(ax.get_position().bounds, ax.get_position(original=True).bounds)
+
+
+def test_many_points_lie_beneath_the_line(ax):
+    x = np.linspace(1.0, 2.0, 300)
+    grid = np.sort(GRID)
+    draw_fit(grid, make_prediction(), make_data(x[:, None], x), ax=ax)
+    line, points = ax.get_lines()
+    assert points.get_zorder() < line.get_zorder() and points.get_markersize() < 3.0
+    _, few = draw_fit(grid, make_prediction(), make_data(*SHELF), ax=None).get_lines()
+    assert few.get_markersize() > 5.0
+
+
+def test_without_intervals_the_curve_is_drawn_alone(ax):
+    draw_fit(np.sort(GRID), make_prediction()[["map"]], make_data(*SHELF), ax=ax)
+    assert ax.get_legend_handles_labels()[1] == ["best fit (MAP)", "data"]
+    alone = plot_parity(SHELF[1][:3], make_prediction()[["map"]])
+    assert alone.get_legend_handles_labels()[1] == ["best fit (MAP)", "predicted = observed"]
 
 
 def test_known_errors_are_drawn_as_bars(ax):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, pdtr, pdtrc
 
 from pmsr.data import Data
 from pmsr.evidence.mixture import (
@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 Columns: TypeAlias = Mapping[str, Floats]
 """What a noise model knows of each row, besides the target: known errors, for instance."""
 
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # whose multiples fill (0, 1) evenly, but for whole parts
 LOG_2_PI = math.log(2.0 * math.pi)
 N_ROUNDS = 60  # of a fixed-point iteration for a scale, which gains a digit in two or three
 
@@ -518,7 +519,24 @@ class Poisson(Noise):
         return rng.poisson(np.clip(mu, 0.0, 1e18)).astype(np.float64)
 
     def residuals(self, y: Floats, mu: Floats, sigma: Floats | float, columns: Columns) -> Floats:
-        return np.asarray(2.0 * (self.transform(y) - np.sqrt(mu)))
+        """Return the quantiles of counts as those of a standard normal distribution.
+
+        Each count is spread over its own probability, by a sequence that fills (0, 1) evenly: left
+        where they are, a few counts would look like no normal noise whatever the law.
+
+        References
+        ----------
+        Dunn and Smyth (1996), doi:10.2307/1390802.
+        """
+        share = np.mod(GOLDEN * np.arange(1.0, len(y) + 1.0), 1.0)
+        # In the tail where the count lies, the probability is known to all digits.
+        below, up_to = pdtr(np.maximum(y - 1.0, 0.0), mu) * (y > 0.0), pdtr(y, mu)
+        beyond, from_it = pdtrc(y, mu), np.where(y > 0.0, pdtrc(np.maximum(y - 1.0, 0.0), mu), 1.0)
+        low = NORMAL.quantile(below + share * (up_to - below))
+        high = -NORMAL.quantile(from_it + share * (beyond - from_it))
+        found = np.where(y > mu, high, low)
+        far = 2.0 * (self.transform(y) - np.sqrt(mu))  # where probabilities underflow
+        return np.asarray(np.where(np.isfinite(found), found, far))
 
     def spread(self, mu: Floats, sigma: Floats) -> Floats:
         return np.sqrt(np.clip(mu, 0.0, None))

@@ -8,6 +8,8 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.transforms import Bbox
 
 from pmsr.laws.units import unit_beside, unit_label
 
@@ -32,6 +34,25 @@ DATA: dict[str, Any] = {
     "markeredgewidth": 1.2,
 }
 
+GAP = 0.02  # between a frame and its legend, as a share of the frame's height
+CROWD = 200  # more points than this are small and lie beneath the lines, which they would hide
+
+
+# Any: as above.
+def dots(n: int, color: str = POINTS) -> dict[str, Any]:
+    """Return how so many measurements are marked.
+
+    Examples
+    --------
+    >>> dots(20)["markerfacecolor"], dots(2000)["markerfacecolor"] == FAINT
+    ('white', True)
+    """
+    if n <= CROWD:
+        return {**DATA, "markeredgecolor": color, "rasterized": False}
+    small = {"marker": "o", "markersize": 2.5, "markeredgewidth": 0.0, "alpha": 0.6, "zorder": 1.5}
+    face = FAINT if color == POINTS else color
+    return {**DATA, **small, "markerfacecolor": face, "rasterized": n > MANY}
+
 
 def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
     """Return the Axes of a new figure, in inches."""
@@ -41,7 +62,8 @@ def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
 def finish(ax: Axes, *, legend: bool = False) -> None:
     """Take away the frame's upper and right line; show the legend, last drawn first.
 
-    It stands above the frame, where it covers nothing.
+    It stands above the frame, where it covers nothing. In a figure whose layout makes no room for
+    it, the Axes give of theirs.
     """
     ax.spines[["top", "right"]].set_visible(False)
     if not legend:
@@ -55,12 +77,35 @@ def finish(ax: Axes, *, legend: bool = False) -> None:
         handles[::-1],
         labels[::-1],
         loc="lower left",
-        bbox_to_anchor=(0.0, 1.02),
+        bbox_to_anchor=(0.0, 1.0 + GAP),
         borderaxespad=0.0,
         ncols=max(1, int(width / widest)),
         frameon=False,
         fontsize="small",
     )
+    if ax.get_axes_locator() is None:
+        ax.set_axes_locator(BelowLegend(ax))
+
+
+class BelowLegend:
+    """Places Axes in their cell so that their legend fits above them."""
+
+    def __init__(self, ax: Axes) -> None:
+        # Matplotlib's tight_layout wants to know the cell.
+        self.get_subplotspec = ax.get_subplotspec
+
+    # Any: Matplotlib's own base of Axes, and its renderer.
+    def __call__(self, ax: Any, renderer: Any) -> Bbox:
+        """Return the place of the frame: lower than its cell, but not than the middle of that."""
+        box, legend = ax.get_position(original=True), ax.get_legend()
+        parent, figure = ax.get_figure(), ax.get_figure(root=True)
+        if parent is None or figure is None or legend is None:
+            return box
+        if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):  # which knows of it
+            return box
+        needed = legend.get_window_extent(renderer).height / parent.bbox.height + GAP * box.height
+        height = max(box.height - needed, 0.5 * box.height)
+        return Bbox.from_bounds(box.x0, box.y0, box.width, height)
 
 
 def plain(text: str) -> str:

@@ -14,7 +14,6 @@ from pmsr.data import Data, check_X, make_data
 from pmsr.evidence.diagnostics import normality
 from pmsr.plots.marks import (
     CREDIBLE,
-    DATA,
     GROUPS,
     LINE,
     MANY,
@@ -22,6 +21,7 @@ from pmsr.plots.marks import (
     PREDICTION,
     WINNER,
     axis_label,
+    dots,
     finish,
     new_axes,
     plain,
@@ -50,7 +50,8 @@ def plot_fit(
     X_grid
         Values of the variable, in any order.
     prediction
-        What :func:`pmsr.predict` returned for ``X_grid``, or an average over several equations.
+        What :func:`pmsr.predict` returned for ``X_grid``, or an average over several equations;
+        without intervals none are drawn.
     X, y
         The data.
     level
@@ -120,6 +121,8 @@ def draw_fit(
             label="_more" if place else "extrapolation: no data",
         )
     for kind, color in (("prediction", PREDICTION), ("credible", CREDIBLE)):
+        if f"{kind}_low" not in drawn:  # of a law whose posterior was not sampled
+            continue
         ax.fill_between(
             x,
             drawn[f"{kind}_low"].to_numpy(),
@@ -133,7 +136,7 @@ def draw_fit(
     window = data.y.min() - width, data.y.max() + width
     curve = _without_poles(drawn[line].to_numpy(dtype=np.float64), window)
     ax.plot(x, curve, color=LINE, linewidth=1.5, label=label)
-    _draw_data(ax, data)
+    _draw_data(ax, data, dots(len(data.y)))
     ax.set(xlabel=axis_label(data.names[0], units), ylabel=axis_label(data.target, units))
     ax.margins(x=0.0)
     bottom, top = ax.get_ylim()
@@ -173,8 +176,8 @@ def draw_groups(
         ax.fill_between(one.x, low, high, color=color, alpha=0.18, linewidth=0.0, label=name)
         curve = _without_poles(one.prediction["map"].to_numpy(dtype=np.float64), window)
         ax.plot(one.x, curve, color=color, linewidth=1.5)
-        style = {**DATA, "markeredgecolor": color, "marker": mark}
-        _draw_data(ax, one.data, label=plain(one.label), **style)
+        style = {**dots(len(targets), color), "marker": mark}
+        _draw_data(ax, one.data, style, label=plain(one.label))
     data = curves[0].data
     ax.set(xlabel=axis_label(data.names[0], units), ylabel=axis_label(data.target, units))
     ax.margins(x=0.0)
@@ -185,10 +188,8 @@ def draw_groups(
 
 
 # Any: Matplotlib's properties are of many types.
-def _draw_data(ax: Axes, data: Data, *, label: str = "data", **style: Any) -> None:
+def _draw_data(ax: Axes, data: Data, style: Mapping[str, Any], *, label: str = "data") -> None:
     """Draw the measurements, with bars for the errors that are known."""
-    many = len(data.y) > MANY
-    style = {**DATA, **style}
     if data.y_err is not None or data.X_err is not None:
         ax.errorbar(
             data.X[:, 0],
@@ -200,9 +201,9 @@ def _draw_data(ax: Axes, data: Data, *, label: str = "data", **style: Any) -> No
             elinewidth=1.0,
             capsize=2.0,
             label="_errors",
-            zorder=2.0,
+            zorder=style.get("zorder", 2.0),
         )
-    ax.plot(data.X[:, 0], data.y, **style, label=label, rasterized=many, clip_on=False)
+    ax.plot(data.X[:, 0], data.y, **style, label=label, clip_on=False)
 
 
 def _without_poles(values: Floats, window: tuple[float, float]) -> Floats:
@@ -236,7 +237,8 @@ def plot_parity(
     y
         The observations, shape (N,).
     prediction
-        What :func:`pmsr.predict` returned for the rows of X that belong to them.
+        What :func:`pmsr.predict` returned for the rows of X that belong to them; without
+        intervals none are drawn.
     level
         Probability of the intervals, that of the prediction.
     units
@@ -262,18 +264,18 @@ def plot_parity(
     observed = np.asarray(y, dtype=np.float64).ravel()
     _check_prediction(prediction, len(observed), level, "X")
     best = prediction["map"].to_numpy(dtype=np.float64)
-    low, high = (prediction[f"prediction_{end}"].to_numpy() for end in ("low", "high"))
     ax = ax or new_axes(5.0, 4.6)
-    ax.vlines(
-        observed,
-        low,
-        high,
-        color=CREDIBLE,
-        linewidth=1.6 if len(observed) <= 100 else 0.8,
-        label=f"{100 * level:g} % prediction interval",
-        rasterized=len(observed) > MANY,
-    )
-    ax.plot(observed, best, **DATA, label="best fit (MAP)", rasterized=len(observed) > MANY)
+    if "prediction_low" in prediction:  # else its posterior was not sampled
+        ax.vlines(
+            observed,
+            prediction["prediction_low"],
+            prediction["prediction_high"],
+            color=CREDIBLE,
+            linewidth=1.6 if len(observed) <= 100 else 0.8,
+            label=f"{100 * level:g} % prediction interval",
+            rasterized=len(observed) > MANY,
+        )
+    ax.plot(observed, best, **dots(len(observed)), label="best fit (MAP)")
     ends = [np.nanmin([observed, best]), np.nanmax([observed, best])]
     ax.plot(ends, ends, color=LINE, linewidth=1.2, linestyle="--", label="predicted = observed")
     name = axis_label(getattr(y, "name", None) or "target", units)
@@ -348,7 +350,7 @@ def plot_residuals(
 def draw_residuals(place: Floats, residuals: Floats, *, labels: tuple[str, str], ax: Axes) -> Axes:
     """Draw residuals against anything, with the names of both axes."""
     ax.axhline(0.0, color=LINE, linewidth=1.2)
-    ax.plot(place, residuals, **DATA, rasterized=len(residuals) > MANY)
+    ax.plot(place, residuals, **dots(len(residuals)))
     ax.set(xlabel=labels[0], ylabel=labels[1])
     finish(ax)
     return ax
@@ -363,12 +365,13 @@ def draw_quantiles(residuals: Floats, *, label: str, ax: Axes) -> Axes:
     ends = np.array([expected.min(), expected.max()]) if len(finite) else np.zeros(2)
     centre = finite.mean() if len(finite) else 0.0
     ax.plot(ends, centre + scale * ends, color=LINE, linewidth=1.2)
-    ax.plot(expected, finite, **DATA, rasterized=len(residuals) > MANY)
+    ax.plot(expected, finite, **dots(len(finite)))
     p = normality(residuals)
+    untested = "too few residuals for a test" if len(finite) < 3 else "all are equal: no test"
     ax.set(
         xlabel="normal quantile",
         ylabel=f"{label}, sorted",
-        title="too few residuals for a test" if p is None else f"Shapiro-Wilk p = {p:.2g}",
+        title=untested if p is None else f"Shapiro-Wilk p = {p:.2g}",
     )
     ax.title.set_fontsize("medium")
     finish(ax)
@@ -449,7 +452,7 @@ def plot_suggestion(
         text = str(name) if len(str(name)) <= MAX_LABEL else f"{str(name)[: MAX_LABEL - 1]}…"
         ax.plot(x, y, color=shades[number], label=plain(text), **style)
     if is_line:
-        ax.plot(data.X[:, 0], data.y, **DATA, label="data", rasterized=len(data.y) > MANY)
+        ax.plot(data.X[:, 0], data.y, **dots(len(data.y)), label="data")
         for number, place in enumerate(np.atleast_1d(np.asarray(places, dtype=np.float64))):
             label = "measure here" if number == 0 else "_more"
             ax.axvline(place, color=WINNER, linewidth=1.4, linestyle=(0, (4, 2)), label=label)

@@ -19,6 +19,7 @@ from pmsr.plots.marks import CREDIBLE, FAINT, LINE, MANY, WINNER, finish, new_ax
 
 Floats = NDArray[np.float64]
 
+LEAST_NATS = 3.0  # to either side of a front: odds of 20 to 1
 MAX_LABEL = 34  # characters of an equation that is written into the picture
 # Where a label may stand, seen from its point: offset in points, and how it is aligned.
 _CORNERS = (
@@ -73,7 +74,7 @@ def plot_front(
     >>> plt.close(ax.figure)
     """
     labels = {
-        "score": "score: log q + log prior (larger is better)",
+        "score": "score (larger is better)",
         "log_q": "log q (larger is better)",
         "rmse": "RMSE of the best fit",
     }
@@ -118,7 +119,7 @@ def plot_front(
         ylabel=labels[measure],
         xlim=(size.min() - 0.5, end),
     )
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     finish(ax, legend=True)
     gains = np.diff(sign * value[front], prepend=-np.inf)
     labelled = [front[k] for k in np.argsort(-gains, kind="stable")]
@@ -244,7 +245,7 @@ def plot_history(history: pd.DataFrame, *, ax: Sequence[Axes] | None = None) -> 
         panel.ticklabel_format(axis="y", useOffset=False)
         drawn = [_finite(history[column]) for column, _ in present]
         _zoom(panel, drawn, is_score=name in ("log q", "score"))
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         finish(panel, legend=not alone)
     return np.array(axes, dtype=object)
 
@@ -291,7 +292,8 @@ def _zoom(ax: Axes, drawn: Sequence[Floats], *, is_score: bool) -> None:
 def _focus(ax: Axes, value: Floats, front: Floats, sign: float) -> str:
     """Choose the range of y by the front; return in words how many equations lie beyond it."""
     low, high = float(front.min()), float(front.max())
-    room = 0.35 * max(high - low, 1e-3 * abs(high), 1e-12)
+    # Of scores one or two nats are hardly worth mentioning: no picture is of less.
+    room = max(0.35 * (high - low), LEAST_NATS if sign > 0 else 0.35 * abs(high), 1e-300)
     bottom, top = low - room, high + room
     beyond = int(np.sum(value < bottom if sign > 0 else value > top))
     if not beyond:

@@ -14,7 +14,7 @@ from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import CHAINS
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.laws.prior import LawPrior, LawPriorOption
-from pmsr.limits import OutOfTime
+from pmsr.limits import OutOfTime, time_limit
 from pmsr.report.explorer import ShownLaw, ShownPart
 from pmsr.result.coverage import untried_operators
 from pmsr.result.curve import N_GRID
@@ -29,6 +29,8 @@ Floats = NDArray[np.float64]
 N_SUGGESTED = 3  # measurements
 MAX_GROUPS = 6  # of which predictions stand on the first screen
 MAX_LAWS = 60  # that the page can draw
+# Weighed, but not sampled, as the result's warnings say; or no time for so many rows.
+_NOT_SAMPLED = (ValueError, OutOfTime)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,14 +58,15 @@ class ReportContent:
         With several groups: the posterior of each, by label, and the curves that
         :func:`pmsr.plots.predictions.draw_groups` draws, for a law of one variable.
     prediction
-        What :func:`pmsr.predict` returned for the rows of the data; None leaves the residuals out.
+        What :func:`pmsr.predict` returned for the rows of the data, or of it the column ``map``
+        alone; None leaves the residuals out.
     residuals
         What the winner leaves unexplained, in units of its noise; None where that is of one size:
         residuals are then observations less predictions.
     variable, grid, grid_prediction
         For a law of one variable: its name, values of it, shape (n,), and what
-        :func:`pmsr.predict` returned for them. Otherwise, or if None, predictions are drawn
-        against observations.
+        :func:`pmsr.predict` returned for them, or of it ``map`` alone. Otherwise, or if None,
+        predictions are drawn against observations.
     level
         Probability of all intervals, that of the predictions.
     history
@@ -230,21 +233,22 @@ def gather_content(
     best = result.best
     if weighed:
         with quietly():  # a drawing shows where the data end
-            try:
+            with suppress(*_NOT_SAMPLED):
                 posterior = best.compact_posterior
                 posteriors = {label: one.compact_posterior for label, one in best.parts.items()}
-                if isinstance(best, GroupedEquation):
-                    curves = best.curves(level) or ()
-                elif variable is not None:
-                    points = best.line_points(variable)
-                    grid = points[:, best.data.names.index(variable)]
-                    grid_prediction = best.tabulate_at(points, level)
-                outlook = _look_ahead(best, level)
-                prediction = result.tabulate_at(data.X, level, groups=data.groups)
-            # Weighed, but not sampled, as the result's warnings say; or so many rows that there is
-            # no time to predict them all.
-            except (ValueError, OutOfTime):
-                pass
+            is_fitted = best.is_sampled or np.isfinite(best.evidence.theta).all()
+            if variable is not None and not best.parts and is_fitted:
+                points = best.line_points(variable)
+                grid = points[:, best.data.names.index(variable)]
+                grid_prediction = pd.DataFrame({"map": best.to_callable()(*points.T)})
+            if posterior is not None:
+                with time_limit(None):  # no longer than it takes to draw them
+                    outlook = _look_ahead(best, level)
+                    if isinstance(best, GroupedEquation):
+                        curves = best.curves(level) or ()
+                    elif grid is not None:
+                        grid_prediction = best.tabulate_at(points, level)
+            prediction = _predict_rows(result, level)
     is_weighed = weighed and bool(np.nansum(result.probabilities) > 0.0)
     suggestions, rivals = _suggest(result) if is_weighed else (None, None)
     return ReportContent(
@@ -284,7 +288,7 @@ def gather_content(
         outlook=outlook,
         folder=folder,
         untried=() if result.search is None else untried_operators(result.search.operators),
-        seconds=_seconds(result),
+        seconds=None if np.isnan(result.coverage.elapsed) else result.coverage.elapsed,
         units=_known_units(result),
         parameter_units=result.best.parameter_units,
         n_candidates=None if result.search is None else result.n_candidates,
@@ -297,6 +301,15 @@ def gather_content(
         command=command,
         versions=result.versions or {},
     )
+
+
+def _predict_rows(result: Result, level: float) -> pd.DataFrame | None:
+    """Return predictions for the rows of the data; the best fit alone where there is no time."""
+    with suppress(*_NOT_SAMPLED):
+        return result.tabulate_at(result.data.X, level, groups=result.data.groups)
+    with suppress(*_NOT_SAMPLED):
+        return pd.DataFrame({"map": result.best.data.y - result.best.residuals})
+    return None
 
 
 def _show_laws(result: Result, names: Sequence[str], level: float) -> dict[str, ShownLaw]:
@@ -379,12 +392,6 @@ def _describe_noise(result: Result) -> str:
     if not result.problem.parts or not result.problem.noise.has_sigma:
         return words
     return words + (", the same in all groups" if result.problem.shared_sigma else " in each group")
-
-
-def _seconds(result: Result) -> float | None:
-    """Return how long the search took, as far as its history says."""
-    elapsed = result.history[-1].get("elapsed") if result.history else None
-    return None if elapsed is None else float(elapsed)
 
 
 def _suggest(result: Result) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:

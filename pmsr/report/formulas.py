@@ -15,6 +15,8 @@ from pmsr.report.content import ReportContent
 
 _QUOTED = re.compile(r"('[^'\n]+')")  # an equation within a sentence
 _WORD = re.compile(r"(?:`(?:[^`]|``)+`|[^\s`])+")  # where names in backquotes are one
+_BACKQUOTES = re.compile(r"`.*`")
+_FORMULA = re.compile(r"`.*`|[-+*/(]")
 
 
 @dataclass(frozen=True)
@@ -64,18 +66,22 @@ class Formulas:
             if equation is not None:
                 shown[place] = self.lines(equation)
             elif "`" in piece:
-                shown[place] = self._unquote(piece)
+                shown[place] = self._find(piece, _BACKQUOTES)
         return Markup("").join(shown)
 
-    def _unquote(self, text: str) -> Markup:
-        """Typeset what holds names in backquotes: as much as can be read as one formula."""
+    def phrase(self, text: str) -> Markup:
+        """Return what is said of a law, in which every formula is one."""
+        return self._find(text, _FORMULA)
+
+    def _find(self, text: str, mark: re.Pattern[str]) -> Markup:
+        """Typeset what holds a mark of formulas: as much as can be read as one."""
         words = [found for found in _WORD.finditer(text)]
         shown, place, done = Markup(""), 0, 0
         while place < len(words):
             start, best = words[place].start(), None
             for last in range(min(len(words), place + 16) - 1, place - 1, -1):
                 piece = text[start : words[last].end()].rstrip(",.;:")
-                if piece.count("`") < 2 or piece.count("(") != piece.count(")"):
+                if not mark.search(piece) or piece.count("(") != piece.count(")"):
                     continue
                 with suppress(ValueError):
                     best = last, piece, Equation(piece, self.columns)

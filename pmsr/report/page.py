@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from pmsr import __version__
 from pmsr.evidence.diagnostics import normality
 from pmsr.files import write_file
 from pmsr.laws.units import unit_beside
 from pmsr.report.content import ReportContent
+from pmsr.report.digits import ROUNDING
 from pmsr.report.estimates import by_group, estimate_rows, parameter_rows, summarise_winner
 from pmsr.report.explorer import encode_laws, to_json
 from pmsr.report.formulas import Formulas
@@ -161,7 +163,10 @@ def _page_numbers(
         facts = [f"rank {row['rank']}"]
         if measure == "score":
             facts += [f"probability {row['probability']}", f"score {row['score']}"]
-        facts += [f"RMSE {row['rmse']}", f"{row['complexity']} nodes"]
+        facts += [
+            f"RMSE {row['rmse']}",
+            f"{row['complexity']} node{'' if row['complexity'] == 1 else 's'}",
+        ]
         about[key] = {"title": _cut(f"{key}: {row['name'] or text}", 70), "facts": ", ".join(facts)}
         value = float(content.table.loc[name, measure])
         if math.isfinite(value):
@@ -174,7 +179,7 @@ def _page_numbers(
             "low": float(data.X[:, k].min()),
             "high": float(data.X[:, k].max()),
             "isKnown": one in data.constants,
-            "middle": float(f"{np.median(data.X[:, k]):.6g}"),
+            "middle": _middle(data.X[:, k]),
         }
         for k, one in enumerate(data.names)
     ]
@@ -191,10 +196,18 @@ def _page_numbers(
             "label": _with_unit(data.target, content.units),
             "unitText": f" {beside}" if beside else "",
         },
+        "rounding": ROUNDING,
         "levelText": f"{100 * content.level:g} %",
         "groups": content.labels,
         "residualName": name if content.residuals is None else f"{name} / its noise",
     }
+
+
+def _middle(values: NDArray[np.float64]) -> float:
+    """Return a number to start from: the median, in few digits."""
+    middle = float(np.median(values))
+    is_zero = abs(middle) < ROUNDING * np.max(np.abs(values))
+    return 0.0 if is_zero else float(f"{middle:.6g}")
 
 
 def _with_unit(name: str, units: Mapping[str, str]) -> str:

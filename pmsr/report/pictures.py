@@ -106,32 +106,33 @@ def _draw_fit(content: ReportContent) -> dict[str, Picture]:
     pictures = {}
     data, level = content.data, content.level
     y = pd.Series(data.y, name=data.target)
-    bands = f"Bands hold {100 * level:g} % of the probability: the credible interval where the law"
-    bands += " lies, the prediction interval where a new observation would fall."
+    share = f"hold {100 * level:g} % of the probability"
     grid, drawn = content.grid, content.grid_prediction
     if content.curves:
         pictures["fit"] = _picture(
             draw_groups(content.curves, level=level, units=content.units),
             f"{data.target} against {content.variable}: data, best fit and intervals of each group",
-            f"Data and best fit of each group. Bands hold {100 * level:g} % of the probability of "
-            "a new observation.",
+            f"Data and best fit of each group. Bands {share} of a new observation.",
         )
     if content.variable is not None and grid is not None and drawn is not None:
+        bands = f"Bands {share}: the credible interval where the law lies, the prediction interval"
+        bands += " where a new observation would fall."
         pictures["fit"] = _picture(
             draw_fit(
                 grid, drawn, data.select([content.variable]), level=level, units=content.units
             ),
             f"{data.target} against {content.variable}: data, best fit and intervals",
-            f"Data and best fit. {bands}",
+            f"Data and best fit. {bands if 'prediction_low' in drawn else ''}".rstrip(),
         )
     if content.prediction is None or not np.isfinite(content.prediction["map"]).any():
         return pictures
     if "fit" not in pictures:
+        has_bars = "prediction_low" in content.prediction
         pictures["fit"] = _picture(
             plot_parity(y, content.prediction, level=level, units=content.units),
-            f"Predicted against observed {data.target}, with prediction intervals",
-            f"Predictions against observations. Bars hold {100 * level:g} % of the probability of "
-            "a new observation.",
+            f"Predicted against observed {data.target}{', with intervals' if has_bars else ''}",
+            "Predictions against observations."
+            + (f" Bars {share} of a new observation." if has_bars else ""),
         )
     residuals = residuals_of(content)
     if residuals is None:
@@ -162,6 +163,7 @@ def _draw_winner(content: ReportContent, parameters: pd.DataFrame | None) -> dic
     if parameters is not None and content.posterior is not None:
         fitted = {} if content.posteriors else parameters["map"].dropna().to_dict()
         reference = {str(name): float(value) for name, value in fitted.items()}
+        has_sigma = "sigma" in content.posterior.posterior
         dashed = " Dashed: least squares." if reference else ""
         pictures["posterior"] = _picture(
             plot_posterior(
@@ -171,8 +173,8 @@ def _draw_winner(content: ReportContent, parameters: pd.DataFrame | None) -> dic
                 level=content.level,
                 units=content.parameter_units,
             )[0],
-            "Posterior densities of the parameters and of the noise",
-            "Posterior of each parameter and of the noise σ.",
+            "Posterior densities of the parameters",
+            f"Posterior of each parameter{' and of the noise σ' if has_sigma else ''}.",
         )
         if (~parameters["held"].astype(bool)).sum() > 2:
             pictures["pairs"] = _picture(

@@ -75,7 +75,7 @@ def describe_winner(content: ReportContent, formulas: Formulas) -> dict[str, Any
         "probability": percent(row["probability"]),
         **_describe_family(content, content.winner),
         "coincidences": [
-            formulas.typeset(one) for one in content.coincidences.get(content.winner, ())
+            formulas.phrase(one) for one in content.coincidences.get(content.winner, ())
         ],
         "rmse": short(row["rmse"]),
         "complexity": int(row["complexity"]),
@@ -92,7 +92,12 @@ def describe_rival(content: ReportContent, formulas: Formulas) -> dict[str, Any]
         return None
     place = int(np.nanargmax(shares))
     equation = content.equations[others[place][0]]
-    return {"math": formulas.lines(equation), "probability": percent(shares[place])}
+    own = sum(share_of(content, one) for one in find_families(content) if content.winner in one)
+    return {
+        "math": formulas.lines(equation),
+        "probability": percent(shares[place]),
+        "is_ahead": shares[place] > own,
+    }
 
 
 def legend_rows(content: ReportContent, formulas: Formulas) -> list[tuple[Markup, str, Markup]]:
@@ -116,18 +121,22 @@ def outlook_rows(content: ReportContent, formulas: Formulas) -> dict[str, Any] |
     table = content.outlook
     if table is None:
         return None
+    used = list(table.columns[bool(content.labels) : -3])
     rows = []
+    sizes = [np.abs(content.data.X[:, k]).max() for k in map(content.data.names.index, used)]
     for row in table.itertuples(index=False, name=None):
         mean, low, high = map(float, row[-3:])
-        digits = digits_for(low, high)
-        # The first of groups is a label.
-        inputs = [one if isinstance(one, str) else short(float(one), 5) for one in row[:-3]]
-        rows.append(
-            [*inputs, short(mean, digits), f"{short(low, digits)} to {short(high, digits)}"]
-        )
-    names: list[str | Markup] = [formulas.symbol(str(name)) for name in table.columns[:-3]]
+        digits, size = digits_for(low, high), max(abs(low), abs(high))
+        inputs = [
+            short(float(one), 5, size=float(own))
+            for one, own in zip(row[len(row) - 3 - len(used) : -3], sizes, strict=True)
+        ]
+        ends = f"{short(low, digits, size=size)} to {short(high, digits, size=size)}"
+        group = row[:1] if content.labels else ()
+        rows.append([*group, *inputs, short(mean, digits, size=size), ends])
+    names: list[str | Markup] = [formulas.symbol(str(name)) for name in used]
     if content.labels:
-        names[0] = "group"
+        names.insert(0, "group")
     return {"names": names, "rows": rows}
 
 
@@ -239,7 +248,7 @@ def _text_rows(content: ReportContent, formulas: Formulas) -> list[dict[str, Any
             {
                 "key": str(name),
                 "coincidences": [
-                    formulas.typeset(one) for one in content.coincidences.get(str(name), ())
+                    formulas.phrase(one) for one in content.coincidences.get(str(name), ())
                 ],
                 "rank": place,
                 **_describe_family(content, str(name)),

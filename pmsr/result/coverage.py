@@ -1,6 +1,6 @@
 """What a search knows about itself: how much it has seen, and what it has left out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pmsr.equation.notation import percent
 
@@ -31,6 +31,8 @@ class Coverage:
     left_out, brought_back
         Columns that the search did not begin with, and the generation after which laws could depend
         on them; 0 if they never could.
+    elapsed
+        Seconds that the search took, from its start to its ranked equations; NaN if unknown.
     """
 
     n_folded: int = 0
@@ -45,6 +47,7 @@ class Coverage:
     is_settled: bool = True
     left_out: tuple[str, ...] = ()
     brought_back: int = 0
+    elapsed: float = field(default=float("nan"), compare=False)
 
 
 def describe_coverage(coverage: Coverage, unweighed_share: float) -> list[str]:

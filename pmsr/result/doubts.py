@@ -15,6 +15,7 @@ from pmsr.data import Data
 from pmsr.equation.notation import percent
 from pmsr.evidence.diagnostics import normality
 from pmsr.evidence.evidence import Evidence
+from pmsr.evidence.noise import GAUSSIAN, Noise
 from pmsr.evidence.trust import THOROUGH
 
 Floats = NDArray[np.float64]
@@ -374,8 +375,8 @@ def _places_beyond(values: Floats) -> Iterator[tuple[float, float, float, float]
             yield far, high + far, low, high
 
 
-def doubt_noise(residuals: Floats, y: Floats) -> list[str]:
-    """Say whether the residuals look as if the noise were not normal (Shapiro and Wilk's test).
+def doubt_noise(residuals: Floats, y: Floats, noise: Noise = GAUSSIAN) -> list[str]:
+    """Say whether the residuals look as if the noise were another (Shapiro and Wilk's test).
 
     Examples
     --------
@@ -387,10 +388,14 @@ def doubt_noise(residuals: Floats, y: Floats) -> list[str]:
     # Rounding errors are not normal, and nobody's concern.
     if p is None or p >= LEAST_P or _is_rounding(residuals, y):
         return []
+    test = f"do not look normal (Shapiro-Wilk p = {p:.2g})"
+    if noise.name == GAUSSIAN.name:
+        said = f"The residuals {test}, and the intervals assume that they are."
+    else:
+        said = f"In units of {noise.words}, which the intervals assume, the residuals {test}."
     return [
-        f"The residuals do not look normal (Shapiro-Wilk p = {p:.2g}), and the intervals assume "
-        "that they are. Plot them: outliers, noise that grows with the signal, or a missing term "
-        "are the usual causes."
+        f"{said} Plot them: outliers, noise that grows with the signal, or a missing term are the "
+        "usual causes."
     ]
 
 

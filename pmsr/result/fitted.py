@@ -486,7 +486,7 @@ class FittedEquation:
         y, residuals, p = self.data.y, self.residuals, len(self.equation.parameters)
         # What interpolates has too few points, too: the stronger word is enough.
         doubts += doubt_interpolation(residuals, y, p) or doubt_number_of_points(len(y), p)
-        doubts += doubt_noise(self.normal_residuals, y)
+        doubts += doubt_noise(self.normal_residuals, y, self.problem.noise)
         doubts += doubt_beyond(self.equation.text, self.data, self.used, self._curve)
         try:
             return doubts + list(self.draws.reasons)

@@ -295,7 +295,7 @@ class GroupedEquation(FittedEquation):
             own = doubt_interpolation(residuals, y, p) or doubt_number_of_points(len(y), p)
             own += doubt_beyond(one.equation.text, one.data, one.used, one._curve)
             doubts += [f"Group {label!r}: {doubt}" for doubt in own]
-        doubts += doubt_noise(self.normal_residuals, self.data.y)
+        doubts += doubt_noise(self.normal_residuals, self.data.y, self.problem.noise)
         try:
             for label, one in self.parts.items():
                 doubts += [f"Group {label!r}: {reason}" for reason in one.draws.reasons]

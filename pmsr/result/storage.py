@@ -323,7 +323,13 @@ def read_coverage(record: Mapping[str, Any]) -> Coverage:
         raise ValueError(f"a search cannot have seen {dict(record)!r}")
     known = {name: as_count(record.get(name, 0)) for name in counts}
     left_out = tuple(map(as_text, as_list(record.get("left_out", []))))
-    return Coverage(**known, log_rest=log_rest, is_settled=is_settled, left_out=left_out)
+    return Coverage(
+        **known,
+        log_rest=log_rest,
+        is_settled=is_settled,
+        left_out=left_out,
+        elapsed=as_number(record.get("elapsed", math.nan)),
+    )
 
 
 def record_draws(draws: Draws, prefix: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

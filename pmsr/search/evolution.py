@@ -88,6 +88,8 @@ class Evolution:
     left_out, brought_back
         Names of columns that the search did not begin with, because nothing in the data speaks for
         them at first sight, and after which generation they came back; 0 if never.
+    elapsed
+        Seconds from the start of the search to its end, those before a checkpoint among them.
     state, fingerprint
         Where it ended, and of which data, options and seed: `run_evolution` can go on from there.
     """
@@ -116,6 +118,7 @@ class Evolution:
     screened: Records = field(default_factory=Records.none)
     left_out: tuple[str, ...] = ()
     brought_back: int = 0
+    elapsed: float = np.nan
     state: State | None = None
     fingerprint: str = ""
 
@@ -623,6 +626,7 @@ class _Run:
             screened=screened,
             left_out=self.left_out,
             brought_back=self.brought_back,
+            elapsed=time.monotonic() - self.started,
             state=self.reached,
             fingerprint=fingerprint(self.bench),
         )

@@ -74,6 +74,17 @@ def test_log_q_with_known_errors_is_exact_for_a_linear_law(prior, text, powers):
     assert linear_log_q(target) == pytest.approx(log_q, abs=1e-9)
 
 
+def test_residuals_of_counts_are_normal_quantiles_in_both_tails():
+    mean = np.full((1, 5), 1e6)
+    counts = 1e6 + 1e3 * np.array([-40.0, -3.0, 0.0, 3.0, 40.0])
+    found = NOISES["poisson"].residuals(counts, mean, 1.0, {})[0]
+    # A count is spread over its cell of 0.001 standard deviations, and Poisson's skewness is 0.001.
+    np.testing.assert_allclose(found[1:4], [-3.0, 0.0, 3.0], atol=0.003)
+    assert np.isfinite(found).all() and found[0] < -38.0 and found[4] > 38.0
+    few = NOISES["poisson"].residuals(np.zeros(3), np.array([[0.0, 0.1, 300.0]]), 1.0, {})[0]
+    assert np.isfinite(few).all() and few[2] < few[1]
+
+
 def test_log_q_without_parameters_and_of_a_constant_is_exact():
     data = make()
     problem = Problem.of(data, SETTINGS)

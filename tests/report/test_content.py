@@ -93,8 +93,12 @@ def test_what_was_weighed_but_not_sampled_is_shown_without_its_posterior(result,
     monkeypatch.setattr("pmsr.result.fitted.draw_posterior", refuse)
     fresh = weigh_equations({"root": "c0*sqrt(H)"}, *SHELF, settings=Settings(), random_seed=1)
     content = gather_content(fresh)
-    assert content.winner == "root" and content.posterior is None and content.prediction is None
-    assert "cannot be sampled" in render_report(content)
+    assert content.winner == "root" and content.posterior is None and content.outlook is None
+    # The best fit is known all the same: it is drawn, and what it leaves unexplained.
+    assert list(content.prediction) == list(content.grid_prediction) == ["map"]
+    page = render_report(content)
+    assert "cannot be sampled" in page and "its posterior was not sampled" in page
+    assert all(f'id="figure-{name}"' in page for name in ("fit", "residuals", "quantiles"))
 
 
 def test_content_that_does_not_fit_together_is_refused(result):
@@ -241,8 +245,25 @@ def test_where_time_is_up_the_report_is_written_without_what_takes_time(result):
     fresh = weigh_equations(LAWS, *SHELF, settings=Settings(), random_seed=1)
     with time_limit(time.monotonic() - 1.0):
         content = gather_content(fresh)
-    assert content.outlook is None and content.prediction is None
+    assert content.outlook is None and list(content.prediction) == ["map"]
     assert "Which law" in render_report(content)
+
+
+def test_where_time_is_up_what_is_drawn_of_known_draws_is_there(result, monkeypatch):
+    assert result.best.draws is not None
+    with time_limit(time.monotonic() - 1.0):
+        content = gather_content(result)
+    assert len(content.outlook) == 3 and "prediction_low" in content.grid_prediction
+    assert list(content.prediction) == ["map"]  # of all rows, which may be many
+
+
+def test_the_time_that_is_shown_is_that_of_the_whole_search():
+    search = Search(operators=("+", "*", "sqrt"), generations=2, population_size=20, n_islands=1)
+    data = make_data(*SHELF)
+    options = {"search": search, "settings": QUICK, "random_seed": 1}
+    found = run_evolution(data, **options)
+    content = gather_content(from_evolution(found, data, **options))
+    assert content.seconds == found.elapsed > found.history[-1]["elapsed"]
 
 
 def test_known_constants_are_named_and_no_inputs():

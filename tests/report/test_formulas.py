@@ -33,6 +33,14 @@ def test_sentences_keep_their_words_and_lose_their_backquotes(formulas):
     assert "&lt;b&gt; it&#39;s said" in said
 
 
+def test_formulas_in_what_is_said_of_a_law_are_typeset(formulas):
+    shown = formulas.phrase("takes the exponential of c0 - c1*2 in its own unit")
+    assert shown.startswith("takes the exponential of <math>")
+    assert shown.endswith("</math> in its own unit")
+    plain = "adds y, in its unit, to the number 1 with coefficient exactly 1"
+    assert formulas.phrase(plain) == plain
+
+
 def test_what_is_no_formula_stays_text(formulas):
     assert formulas.law("my own <law>") == "my own &lt;law&gt;"
     assert formulas.typeset("no 'such thing' here") == "no &#39;such thing&#39; here"

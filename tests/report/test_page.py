@@ -359,8 +359,9 @@ def test_without_a_search_that_settled_no_probability_stands_alone(galileo):
         search_notes=["All 9,915 laws of up to 8 nodes were screened."],
     )
     words = Page(render_report(content)).words
-    # On the card twice, and in the head of the table.
-    assert words.count("(the search had not settled)") == 3
+    # On the card twice, and, shorter, in the head of the table.
+    assert words.count("(the search had not settled)") == 2
+    assert words.count("probability (not settled)") == 1
     assert "All 9,915 laws of up to 8 nodes were screened." in words
     assert "not settled" not in Page(render_report(galileo)).words
 
@@ -442,6 +443,34 @@ def test_the_first_screen_answers_four_questions(whole):
     low, high = first["prediction_low"], first["prediction_high"]
     digits = digits_for(low, high)
     assert f"{short(low, digits)} to {short(high, digits)}" in words
+
+
+def test_a_family_that_is_more_probable_than_the_winners_is_said_to_be(whole):
+    table = whole.table.copy()
+    names = list(table.index)
+    table["probability"] = [0.4, *np.full(len(names) - 1, 0.6 / (len(names) - 1))]
+    alone = replace(whole, table=table, winner=names[0], families=[names[:1], names[1:]])
+    assert "More probable are laws like" in Page(render_report(alone)).words
+    table["probability"] = [0.7, *np.full(len(names) - 1, 0.3 / (len(names) - 1))]
+    assert "weighed. Next: " in Page(render_report(replace(alone, table=table))).words
+
+
+def test_an_input_starts_at_zero_where_its_median_is_rounding():
+    x = np.linspace(-3.0, 3.0, 13)
+    x[6] = 2.2e-16
+    line = weigh_equations(["c0*x0"], x, 2.0 * x + np.sin(9.0 * x), random_seed=1)
+    page = render_report(gather_content(line))
+    numbers = json.loads(re.search(r'id="numbers">(.*?)</script>', page).group(1))
+    assert numbers["columns"][0]["middle"] == 0.0
+    middle = gather_content(line).outlook.iloc[1]
+    assert abs(middle["x0"]) < 1e-15 and "10⁻¹⁶" not in Page(page).words
+
+
+def test_known_errors_have_no_noise_in_the_pictures_of_the_posterior():
+    x = np.linspace(1.0, 3.0, 8)
+    y = 2.0 * x + 0.1 * np.cos(9.0 * x)
+    known = weigh_equations(["c0*x0"], x, y, y_err=np.full(8, 0.1), random_seed=1)
+    assert "Posterior of each parameter." in Page(render_report(gather_content(known))).words
 
 
 def test_where_the_noise_was_chosen_the_page_says_by_how_much(whole):

@@ -7,6 +7,7 @@ from scipy.stats import norm, shapiro
 
 from pmsr.data import load_galileo, make_data
 from pmsr.evidence.evidence import compute_evidence
+from pmsr.evidence.noise import NOISES
 from pmsr.result.doubts import (
     doubt_beyond,
     doubt_chance,
@@ -136,6 +137,25 @@ def test_normal_residuals_pass_and_outliers_do_not():
 def test_the_unit_of_the_residuals_does_not_matter(scale):
     assert doubt_noise(NORMAL * scale, NORMAL * scale) == []
     assert doubt_noise(np.exp(NORMAL) * scale, NORMAL * scale)
+
+
+def test_what_the_residuals_are_not_is_the_noise_that_was_assumed():
+    outlier = np.append(NORMAL, 12.0)
+    assert "The residuals do not look normal" in doubt_noise(outlier, outlier)[0]
+    [doubt] = doubt_noise(outlier, outlier, NOISES["poisson"])
+    assert doubt.startswith("In units of Poisson's counts, which the intervals assume, the resid")
+
+
+@pytest.mark.parametrize("mean", [0.5, 3.0, 30.0])
+def test_few_counts_are_no_reason_to_doubt_that_they_are_counts(mean):
+    rng = np.random.default_rng(1)
+    noise, n_datasets = NOISES["poisson"], 100
+    doubted = 0
+    for counts in rng.poisson(mean, (n_datasets, 50)).astype(float):
+        residuals = noise.residuals(counts, np.full((1, 50), mean), 1.0, {})[0]
+        doubted += len(doubt_noise(residuals, counts))
+    # One in twenty by chance; five standard deviations of a binomial distribution more.
+    assert doubted <= 5 + 5 * np.sqrt(100 * 0.05 * 0.95)
 
 
 def test_rounding_errors_and_two_points_are_not_tested():

@@ -15,11 +15,12 @@ const unpack = (text, Kind) => {
   return values;
 };
 
-// As Python writes them: so many digits, no needless zeros, a true minus, powers of ten.
-const short = (value, digits = 4) => {
+// As Python writes them: so many digits, no needless zeros, a true minus, powers of ten; what is
+// rounding beside numbers of a size is zero.
+const short = (value, digits = 4, size = 0) => {
   if (Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-  if (value === 0) return "0";
+  if (value === 0 || (Number.isFinite(size) && Math.abs(value) < payload.rounding * size)) return "0";
   const [mantissa, exponent] = value.toExponential(digits - 1).split("e");
   const power = Number(exponent);
   let text;
@@ -128,11 +129,25 @@ const logGamma = (x) => {
   const t = x + 6.5;
   return 0.5 * Math.log(2 * Math.PI) + (x - 0.5) * Math.log(t) - t + Math.log(sum);
 };
+// The same of the incomplete gamma function, for large a: Temme's uniform expansion (DLMF 8.12.4).
+const largeGammaTail = (a, m) => {
+  const mu = m / a - 1;
+  let half = mu - Math.log1p(mu);
+  if (Math.abs(mu) < 0.1) {
+    half = 0;
+    for (let n = 20; n >= 2; n--) half += Math.pow(-mu, n) / n;
+  }
+  const eta = Math.sign(mu) * Math.sqrt(2 * half);
+  const first = Math.abs(mu) < 1e-5 ? eta / 12 - 1 / 3 : 1 / mu - 1 / eta;
+  return normalCdf(-eta * Math.sqrt(a)) + Math.exp(-a * half) / Math.sqrt(2 * Math.PI * a) * first;
+};
 // Probability of at most k events where m are expected.
 const poissonCdf = (k, m) => {
   if (k < 0) return 0;
   if (m <= 0) return 1;
-  const a = k + 1, front = Math.exp(a * Math.log(m) - m - logGamma(a));
+  const a = k + 1;
+  if (a > 1e4) return largeGammaTail(a, m);
+  const front = Math.exp(a * Math.log(m) - m - logGamma(a));
   if (m < a + 1) {
     let term = 1 / a, sum = term;
     for (let j = 1; j < 10000 && term > 1e-16 * sum; j++) { term *= m / (a + j); sum += term; }
@@ -312,10 +327,13 @@ const band = (axes, xs, lows, highs, name, more = {}) => {
   xs.forEach((_, i) => { if (Number.isFinite(lows[i]) && Number.isFinite(highs[i])) run.push(i); else flush(); });
   flush();
 };
-const dots = (axes, xs, ys, errors = null, across = null) => {
+const dots = (axes, xs, ys, errors = null, across = null, whose = rows) => {
+  // Many would hide the lines: they lie beneath, and are small.
+  const isCrowd = xs.length > 200, under = make("g"), own = `${isCrowd ? " crowd" : ""}${groups.length ? " own" : ""}`;
+  if (isCrowd) axes.inside.insertBefore(under, axes.inside.querySelector(".curve"));
   xs.forEach((v, i) => {
-    if (!Number.isFinite(v) || !Number.isFinite(ys[i])) return;
-    const own = groups.length ? ` own` : "", color = groups.length ? { style: `--own: var(--g${groupOf(i) % 6})` } : {};
+    if (!Number.isFinite(v) || !(ys[i] >= axes.y[0] && ys[i] <= axes.y[1])) return;
+    const color = groups.length ? { style: `--own: var(--g${groupOf(whose[i]) % 6})` } : {};
     if (across) {
       const left = axes.px(v - across[i]), right = axes.px(v + across[i]), at = axes.py(ys[i]);
       make("path", { d: `M${left},${at}H${right}M${left},${at - 3}v6M${right},${at - 3}v6`, class: "error" + own, ...color }, null, axes.inside);
@@ -324,7 +342,8 @@ const dots = (axes, xs, ys, errors = null, across = null) => {
       const up = axes.py(ys[i] + errors[i]), down = axes.py(ys[i] - errors[i]), at = axes.px(v);
       make("path", { d: `M${at},${up}V${down}M${at - 3},${up}h6M${at - 3},${down}h6`, class: "error" + own, ...color }, null, axes.inside);
     }
-    make("circle", { cx: axes.px(v), cy: axes.py(ys[i]), r: xs.length > 200 ? 2 : 3.6, class: "dot" + own, ...color }, null, axes.svg);
+    make("circle", { cx: axes.px(v), cy: axes.py(ys[i]), r: isCrowd ? 2 : 3.6, class: "dot" + own, ...color },
+      null, isCrowd ? under : axes.svg);
   });
 };
 const rangeOf = (values, share = 0.05) => {
@@ -333,10 +352,17 @@ const rangeOf = (values, share = 0.05) => {
   if (!(high > low)) { const room = Math.abs(low) * 0.1 || 1; return [low - room, low + room]; }
   return [low - share * (high - low), high + share * (high - low)];
 };
+// Without what a pole carries off: not the few that lie five times as far out as the middle is wide.
+const middleOf = (values) => {
+  const sorted = Float64Array.from([...values].filter(Number.isFinite)).sort();
+  if (sorted.length < 8) return values;
+  const [low, high] = [quantile(sorted, 0.25), quantile(sorted, 0.75)], room = 5 * (high - low);
+  return values.filter((v) => v >= low - room && v <= high + room);
+};
 const legend = (box, entries) => {
   const list = make("div", { class: "key" }, null, box);
   for (const [kind, text, more = {}] of entries) {
-    const item = make("span", {}, null, list);
+    const item = make("span", { class: `of-${kind.split(" ")[0]}` }, null, list);
     const sign = make("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" }, null, item);
     if (kind.startsWith("dot")) make("circle", { cx: 13, cy: 6, r: 3.6, class: kind, ...more }, null, sign);
     else if (kind === "line") make("path", { d: "M1,6H25", class: "curve" }, null, sign);
@@ -354,6 +380,7 @@ const X = columns.map((_, k) => flat.subarray(k * nRows, (k + 1) * nRows));
 const yError = payload.yError ? unpack(payload.yError, Float32Array) : null;
 const xError = payload.xError ? unpack(payload.xError, Float32Array) : null;
 const rows = [...Array(nRows).keys()];
+const thinned = payload.of > nRows ? `, ${nRows} of ${payload.of} rows` : "";
 const groups = payload.groups, groupOf = (i) => (payload.group ? payload.group[i] : 0);
 const pointOf = (i) => X.map((column) => column[i]);
 const state = { law: payload.winner, point: columns.map((c) => c.middle), along: null, group: 0 };
@@ -395,12 +422,13 @@ const drawFit = (law) => {
   const alone = used.length === 1;
   const seen = alone ? y : rows.map((i) => y[i] - best(law, pointOf(i), groupOf(i))
     + best(law, state.point.map((p, j) => (j === k ? X[k][i] : p)), groupOf(i)));
-  const ends = rangeOf(seen, 0), width = 0.5 * (ends[1] - ends[0]);
+  const core = alone ? seen : middleOf(seen);
+  const ends = rangeOf(core, 0), width = 0.5 * (ends[1] - ends[0]);
   const errors = yError && alone ? [...rows.map((i) => y[i] - yError[i]), ...rows.map((i) => y[i] + yError[i])] : [];
   const inRange = (ws) => ws.filter((w) => w > ends[0] - width && w < ends[1] + width);
   const { low, high } = columns[k];
   const within = found.filter((_, i) => xs[i] >= low && xs[i] <= high);
-  const range = rangeOf([...seen, ...inRange(errors), ...inRange(curve),
+  const range = rangeOf([...core, ...inRange(errors), ...inRange(curve),
     ...inRange(within.map((f) => f.newLow)), ...inRange(within.map((f) => f.newHigh))]);
   const axes = frame(box, { x: [xs[0], xs[xs.length - 1]], y: range, xName: named(k), yName: target.label,
     label: `${target.name} against ${columns[k].name}: data, best fit and intervals of the law chosen` });
@@ -430,10 +458,11 @@ const drawFit = (law) => {
   if (groups.length) {
     legend(box, groups.map((label, g) => ["dot own", label, color(g)]));
     const note = few ? `Bands: ${level} prediction intervals, each group with its own constants.` : "";
-    make("p", { class: "note" }, (alone ? "" : "Points: residuals, added to the curves. ") + note, box);
+    make("p", { class: "note" }, (alone ? "" : "Points: residuals, added to the curves. ") + note
+      + (thinned ? ` Points${thinned}.` : ""), box);
     return;
   }
-  legend(box, [["dot", alone ? "data" : "residuals, added to the curve"], ["line", "best fit"],
+  legend(box, [["dot", (alone ? "data" : "residuals, added to the curve") + thinned], ["line", "best fit"],
     ...(few ? [["narrow", `${level} credible interval`], ["wide", `${level} prediction interval`]] : []),
     ["here", "the input above"], ...(xs[0] < low || xs[xs.length - 1] > high ? [["beyond", "no data"]] : [])]);
 };
@@ -444,7 +473,7 @@ const drawParity = (law, box) => {
     yName: `${target.label}, observed`, label: "Observed against predicted, law chosen" });
   make("path", { d: trace(axes, range, range), class: "curve" }, null, axes.inside);
   dots(axes, fitted, [...y], yError);
-  legend(box, [["dot", "data"], ["line", "predicted = observed"]]);
+  legend(box, [["dot", "data" + thinned], ["line", "predicted = observed"]]);
 };
 const drawResiduals = (law) => {
   const residuals = unpack(law.residuals, Float32Array), fitted = rows.map((i) => best(law, pointOf(i), groupOf(i)));
@@ -453,7 +482,8 @@ const drawResiduals = (law) => {
     xName: `${target.label}, predicted`, label: "Residuals against predictions, law chosen" });
   make("path", { d: trace(axes, axes.x, [0, 0]), class: "curve" }, null, axes.inside);
   dots(axes, fitted, [...residuals]);
-  const sorted = [...residuals].filter(Number.isFinite).sort((a, b) => a - b), n = sorted.length;
+  const order = rows.filter((i) => Number.isFinite(residuals[i])).sort((i, j) => residuals[i] - residuals[j]);
+  const sorted = order.map((i) => residuals[i]), n = sorted.length;
   const expected = sorted.map((_, i) => normalQuantile((i + 1 - 0.375) / (n + 0.25)));
   const mean = sorted.reduce((a, b) => a + b, 0) / n;
   const sd = Math.sqrt(sorted.reduce((a, b) => a + (b - mean) ** 2, 0) / Math.max(1, n - 1));
@@ -461,7 +491,7 @@ const drawResiduals = (law) => {
   const other = frame($("live-quantiles"), { x: rangeOf(expected), y: rangeOf([...sorted, ...line]),
     xName: "normal quantile", yName: `${name}, sorted`, label: "Quantiles of residuals, law chosen" });
   make("path", { d: trace(other, ends, line), class: "curve" }, null, other.inside);
-  dots(other, expected, sorted);
+  dots(other, expected, sorted, null, null, order);
 };
 const normalQuantile = (p) => {
   let low = -9, high = 9;
@@ -484,11 +514,16 @@ const drawFront = () => {
   const chosen = all.find((one) => one.key === payload.winner);
   const heights = [...steps, ...(chosen ? [chosen] : [])].map((one) => one.value);
   let [bottom, top] = rangeOf(heights, 0.35);
+  // Of scores a nat or two are hardly worth mentioning: no picture is of less.
+  if (sign > 0) {
+    bottom = Math.min(bottom, Math.min(...heights) - 3);
+    top = Math.max(top, Math.max(...heights) + 3);
+  }
   let shown = all.filter((one) => one.value >= bottom && one.value <= top);
   if (sign < 0) bottom = Math.max(0, bottom);
   const far = all.length - shown.length;
   const axes = frame(box, { x: [sizes[0] - 0.7, sizes[sizes.length - 1] + 0.7], y: [bottom, top],
-    xName: `complexity${far ? `; ${far} are further off` : " (nodes)"}`,
+    xName: `complexity${far ? `; ${far} more further off` : " (nodes)"}`,
     yName: sign > 0 ? "score" : "RMSE", isCount: true, label: "Laws against complexity; each point shows its law" });
   axes.svg.setAttribute("role", "group");
   let path = "";
@@ -613,11 +648,12 @@ const answer = () => {
   box.dataset.high = value.newHigh;
   if (!Number.isFinite(value.mean)) { box.textContent = "Not defined there."; return; }
   const digits = draws ? digitsFor(value.newLow, value.newHigh) : 4;
-  const isThin = draws && draws.n < draws.of, shown = isThin ? 3 : digits;
-  make("strong", {}, `${isThin ? "≈ " : ""}${short(value.mean, shown)}${target.unitText}`, box);
+  const isThin = draws && draws.n < draws.of, size = draws ? Math.max(Math.abs(value.newLow), Math.abs(value.newHigh)) : 0;
+  const write = (v) => short(v, isThin ? 3 : digits, size);
+  make("strong", {}, `${isThin ? "≈ " : ""}${write(value.mean)}${target.unitText}`, box);
   if (draws) {
-    make("span", { class: "span" }, `${level}: ${short(value.newLow, shown)} to ${short(value.newHigh, shown)}`, box);
-    make("small", {}, `where a new ${target.name} falls; the law itself ${short(value.low, shown)} to ${short(value.high, shown)}`, box);
+    make("span", { class: "span" }, `${level}: ${write(value.newLow)} to ${write(value.newHigh)}`, box);
+    make("small", {}, `where a new ${target.name} falls; the law itself ${write(value.low)} to ${write(value.high)}`, box);
   }
   const far = usedBy(law).filter((k) => state.point[k] < columns[k].low || state.point[k] > columns[k].high);
   if (far.length) make("small", { class: "far" }, `Outside the data in ${far.map((k) => columns[k].name).join(", ")}: `
