@@ -263,7 +263,7 @@ def python_source(equation: Equation, theta: NDArray[Any], target: str) -> str:
     return head + "".join(f"    {line}\n" for line in lines)
 
 
-class _SourcePrinter(NumPyPrinter):  # type: ignore[misc]
+class _SourcePrinter(NumPyPrinter):
     """Writes what NumPy lacks in functions of `math`, element by element."""
 
     def _by_element(self, expr: Any) -> str:
