@@ -66,6 +66,7 @@ def sample_posterior(
     chains: int = CHAINS,
     pointwise: bool = True,
     sampler: Sampler = "kernel",
+    **options: Any,
 ) -> "InferenceData | xr.DataTree":
     r"""Sample the posterior of an equation's parameters and of the noise level.
 
@@ -102,6 +103,8 @@ def sample_posterior(
         ``"kernel"`` runs our Sequential Monte Carlo kernel by itself, in milliseconds; ``"pymc"``
         runs it under ``pm.sample_smc`` on the very model that ``build_model`` and ``to_pymc()``
         give, which takes seconds to compile. Both sample the same density.
+    options
+        Single options of :class:`pmsr.Settings`, as in :func:`pmsr.compute_evidence`.
 
     Returns
     -------
@@ -148,6 +151,7 @@ def sample_posterior(
         X,
         y,
         settings,
+        options,
         constants=constants,
         priors=priors,
         y_err=y_err,

@@ -692,6 +692,7 @@ def read_problem(
     X: Any,
     y: Any,
     settings: Settings | None = None,
+    options: Mapping[str, Any] | None = None,
     *,
     priors: Mapping[str, Any] | None = None,
     constants: Mapping[str, Any] | None = None,
@@ -707,7 +708,7 @@ def read_problem(
     >>> read_problem("c0*x0", [1.0, 2.0], [2.0, 4.5])[0]
     Equation('c0*x0', variables=['x0'])
     """
-    settings = check_settings(settings, Settings())
+    settings = check_settings(settings, Settings(), options)
     known = read_constants(constants)
     measured["constants"] = known
     if isinstance(equation, Equation):
