@@ -23,8 +23,9 @@ from pmsr.laws.prior import LawPriorOption
 from pmsr.laws.units import read_units, resolve_units
 from pmsr.result.fitted import FittedEquation, name_of_row
 from pmsr.result.grouped import fitted_equation
-from pmsr.result.result import Result, choose_winner, library_versions
+from pmsr.result.result import Result, library_versions
 from pmsr.result.scoring import find_log_prior
+from pmsr.result.table import choose_winner
 from pmsr.settings import FINALIST, RandomSeed, Settings, check_settings
 from pmsr.threads import SCREEN
 
