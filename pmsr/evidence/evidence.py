@@ -363,7 +363,7 @@ def fit_rmse(
     with one_blas_thread(), np.errstate(all="ignore"):
         if p == 0:
             values = evaluate(program, np.empty((1, 0)), data.X)[0]
-            rmse = float(np.sqrt(np.mean((data.y - values) ** 2)))
+            rmse = problem.rmse(program, np.empty(0), float(np.sum((data.y - values) ** 2)))
             if not np.isfinite(rmse):
                 return replace(failed, failure=_without_error(values))
             return replace(failed, rmse=rmse, theta=np.empty(0))
@@ -885,12 +885,17 @@ def _integrate_sigma(program: Program, problem: Problem, phi: float) -> float:
     if not problem.noise.has_sigma:
         u = np.zeros(1)
         return float(phi * problem.exact_log_likelihood(program, np.empty((1, 0)), u)[0])
+    u, log_density = sigma_density(program, problem, phi)
+    top = float(log_density.max())
+    return top + float(np.log(simpson(np.exp(log_density - top), x=u)))
+
+
+def sigma_density(program: Program, problem: Problem, phi: float) -> tuple[Floats, Floats]:
+    """Return log sigma on a grid, and its log density at a temperature, without parameters."""
     low, high = np.log(problem.sigma_bounds)
     u = np.linspace(low, high, N_SIGMA)
     log_l = problem.exact_log_likelihood(program, np.empty((len(u), 0)), u)
-    log_density = phi * log_l + (1 - problem.sigma_power) * u
-    top = float(log_density.max())
-    return top + float(np.log(simpson(np.exp(log_density - top), x=u)))
+    return u, phi * log_l + (1 - problem.sigma_power) * u
 
 
 def _without_error(values: Floats) -> str:
