@@ -10,7 +10,7 @@ from pmsr.report.content import gather_content
 from pmsr.report.page import write_report
 from pmsr.result.comparison import compare, weigh_equations
 from pmsr.result.grouped import GroupedEquation
-from pmsr.result.result import load_result
+from pmsr.result.loading import load_result
 from pmsr.settings import QUICK
 
 N = 6

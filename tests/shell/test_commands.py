@@ -23,7 +23,8 @@ from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.evidence import evidence
 from pmsr.evidence.evidence import CHAINS
 from pmsr.limits import time_left
-from pmsr.result.result import STORED, from_evolution
+from pmsr.result.result import STORED
+from pmsr.result.searched import from_evolution
 from pmsr.result.storage import HEADER
 from pmsr.search.checkpoint import read_progress
 from pmsr.search.evolution import _Run
