@@ -353,7 +353,7 @@ class FittedEquation:
         """Return what :func:`pmsr.evidence.prediction.predict_mixture` wants to know."""
         draws = self.draws
         program = self.equation.program
-        sigma = self.problem.noise.new_sigma(draws.flat_sigma, self.problem.columns)
+        sigma = self.problem.new_sigma(draws.flat_sigma)
         return Component(program, draws.flat_theta, sigma, points, probability)
 
     def tabulate_at(self, points: Floats, level: float) -> pd.DataFrame:
@@ -494,8 +494,9 @@ class FittedEquation:
         if self.evidence.failure is not None:
             return doubts
         y, residuals, p = self.data.y, self.residuals, len(self.equation.parameters)
+        n = self.problem.n
         # What interpolates has too few points, too: the stronger word is enough.
-        doubts += doubt_interpolation(residuals, y, p) or doubt_number_of_points(len(y), p)
+        doubts += doubt_interpolation(residuals, y, p) or doubt_number_of_points(n, p)
         doubts += doubt_noise(self.normal_residuals, y)
         doubts += doubt_beyond(self.equation.text, self.data, self.used, self._curve)
         try:

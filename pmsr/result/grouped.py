@@ -183,7 +183,9 @@ class GroupedEquation(FittedEquation):
         found = []
         for one in self.parts.values():
             residuals = one.normal_residuals
-            own = float(np.std(residuals)) if one.problem.noise.name == "gaussian" else 1.0
+            own = 1.0
+            if one.problem.noise.name == "gaussian":
+                own = float(np.sqrt(np.average(residuals**2, weights=one.problem.counts)))
             is_own = not self.problem.shared_sigma and own > 0.0
             found.append(residuals / own if is_own else residuals)
         return np.concatenate(found)
@@ -306,7 +308,7 @@ class GroupedEquation(FittedEquation):
         p = len(self.equation.parameters)
         for label, one in self.parts.items():
             y, residuals = one.data.y, one.residuals
-            own = doubt_interpolation(residuals, y, p) or doubt_number_of_points(len(y), p)
+            own = doubt_interpolation(residuals, y, p) or doubt_number_of_points(one.problem.n, p)
             own += doubt_beyond(one.equation.text, one.data, one.used, one._curve)
             doubts += [f"Group {label!r}: {doubt}" for doubt in own]
         doubts += doubt_noise(self.normal_residuals, self.data.y)

@@ -98,7 +98,7 @@ def _forecast_one(
         mean = np.where(finite, values, 0.0).sum(axis=0) / n
         curve = np.where(finite, (values - mean) ** 2, 0.0).sum(axis=0) / n
     # The mean of sigma squared may be that of a tail which few measurements leave.
-    noise = np.median(face.problem.noise.new_sigma(sigma[some], face.problem.columns)) ** 2
+    noise = np.median(face.problem.new_sigma(sigma[some])) ** 2
     return np.where(is_known, mean, np.nan), curve, np.full(len(points), noise)
 
 
