@@ -16,6 +16,7 @@ from pmsr.data import check_X, read_labels
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, weigh
+from pmsr.evidence.noise import Columns
 from pmsr.evidence.posterior import Draws, draw_posterior, flatten_groups, join_groups
 from pmsr.evidence.prediction import check_level
 from pmsr.evidence.problem import Problem
@@ -189,6 +190,19 @@ class GroupedEquation(FittedEquation):
             found.append(residuals / own if is_own else residuals)
         return np.concatenate(found)
 
+    @property
+    def _at_best(self) -> tuple[Floats, Floats, Floats, Columns]:
+        """The same of all groups, one after the other."""
+        *arrays, columns = zip(*(one._at_best for one in self.parts.values()), strict=True)
+        y, mu, counts = (np.concatenate(some, axis=-1) for some in arrays)
+        names = columns[0]
+        return (
+            y,
+            mu,
+            counts,
+            {name: np.concatenate([one[name] for one in columns], axis=-1) for name in names},
+        )
+
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the parameters and the noise level of every group, with their uncertainty.
 
@@ -201,7 +215,7 @@ class GroupedEquation(FittedEquation):
         tables = {label: one.estimates(level) for label, one in self.parts.items()}
         if self.problem.shared_sigma:
             for one in tables.values():
-                one.loc["sigma", "best_fit"] = self.evidence.rmse
+                one.loc["sigma", "best_fit"] = self.best_sigma
         table = pd.concat(tables, names=["group", "parameter"])
         table.attrs["level"] = level
         return table

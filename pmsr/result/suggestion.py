@@ -228,7 +228,8 @@ def _check_bounds(bounds: Any, data: Data) -> dict[str, tuple[float, float]]:
         except (TypeError, ValueError):
             low, high = np.nan, np.nan
         if not -np.inf < low < high < np.inf:
-            raise ValueError(f"bounds of {name!r} must be two rising numbers, got {pair!r}.")
+            shown = " and ".join(map(str, pair)) if isinstance(pair, Sequence) else pair
+            raise ValueError(f"bounds of {name!r} must be two rising numbers, got {shown}.")
         limits[name] = (low, high)
     return limits
 

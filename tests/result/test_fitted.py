@@ -144,7 +144,7 @@ def test_estimates_summarise_the_draws(line):
     low, high = np.quantile(draws, [0.1, 0.9])
     expected = [line.theta[1], draws.mean(), draws.std(), low, high]
     np.testing.assert_allclose(table.loc["c1"], expected, rtol=1e-12)
-    assert table.loc["sigma", "best_fit"] == line.evidence.rmse
+    np.testing.assert_allclose(table.loc["sigma", "best_fit"], line.evidence.rmse, rtol=1e-12)
     assert table.attrs["level"] == 0.8
 
 
@@ -355,6 +355,22 @@ def test_parameters_have_units_where_those_of_the_columns_are_known():
     assert "mm**(1/2)</td>" in root._repr_html_()
     whole = result.estimates()
     assert whole.loc[("c0*sqrt(H)", "c0"), "unit"] == "mm**(1/2)"
+
+
+@pytest.mark.parametrize(
+    ("noise", "relative"),
+    [("gaussian", False), ("student", False), ("proportional", True), ("lognormal", True)],
+)
+def test_sigma_is_a_pure_number_where_noise_is_relative(noise, relative):
+    settings = replace(QUICK, noise=noise)
+    table = weigh_equations(
+        ["c0*sqrt(H)"], *SHELF, settings=settings, units=IN_MM, sample_weight=[1, 2, 1, 1, 2]
+    ).best.estimates()
+    sigma = table.loc["sigma"]
+    assert sigma["unit"] == ("" if relative else "mm")
+    # What is most likely is within what is probable, in the same unit.
+    assert sigma["low"] < sigma["best_fit"] * 1.5 and sigma["best_fit"] < sigma["high"]
+    assert (sigma["best_fit"] < 0.1) == relative
 
 
 def test_without_units_nothing_is_said_of_them(line):
