@@ -13,7 +13,8 @@ from pmsr.evidence.evidence import CHAINS, DRAWS, Weighed
 from pmsr.evidence.posterior import OVERSAMPLING
 from pmsr.evidence.smc import MAX_SWEEPS
 from pmsr.laws.identity import SAME_ERROR, Trace, group_laws, is_among
-from pmsr.laws.prior import best_spelling
+from pmsr.laws.prior import LawPrior
+from pmsr.laws.spelling import best_spelling, nonzero_columns
 from pmsr.search.archive import Candidate
 from pmsr.search.bench import Bench
 from pmsr.search.funnel import REACH, candidate_of
@@ -92,8 +93,12 @@ def spell(law: Candidate, best: float, bench: Bench) -> tuple[Equation, bool]:
     if not bench.is_screened:
         return equation, True
     is_near = law.score >= best - NEAR
-    spelled = best_spelling(equation) if is_near else equation
-    return spelled if breaks(spelled, bench) is None else equation, is_near
+    if not is_near:
+        return equation, False
+    prior = bench.search.law_prior
+    own = prior if isinstance(prior, LawPrior) else None
+    spelled = best_spelling(equation, own, nonzero=nonzero_columns(bench.problem.data))
+    return spelled if breaks(spelled, bench) is None else equation, True
 
 
 def breaks(equation: Equation, bench: Bench) -> str | None:
