@@ -39,12 +39,11 @@ def test_a_time_limit_from_outside_does_not_end_the_compiling(monkeypatch):
 def test_the_loops_of_rules_and_of_small_laws_are_among_what_is_compiled(monkeypatch):
     monkeypatch.setattr(module, "_warm", set())
     seen = set()
+
+    def looked_after(name, real):
+        return lambda *arguments: seen.add(name) or real(*arguments)
+
     for where, name in ((restrictions, "_find_broken"), (enumeration, "_combine")):
-
-        def look(*arguments, name=name, real=getattr(where, name)):
-            seen.add(name)
-            return real(*arguments)
-
-        monkeypatch.setattr(where, name, look)
+        monkeypatch.setattr(where, name, looked_after(name, getattr(where, name)))
     warm_up()
     assert seen == {"_find_broken", "_combine"}
