@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
@@ -196,7 +197,7 @@ def weigh_finalists(
     ----------
     keys
         Of the equations, each with whether it is so near the best that it is worth replicates and
-        more draws. The first two are weighed in any case.
+        more draws; all are fitted from as many starts. The first two are weighed in any case.
     workers, settings, seed
         Of the search.
     limit
@@ -205,6 +206,9 @@ def weigh_finalists(
         As in `reserve`.
     """
     thorough = settings.for_finalists()
+    # With few starts a curved law may miss its best fit, in one group of several above all: log q
+    # would then be tens of nats too small, and its standard error would not say so.
+    rough = replace(settings, n_multistarts=thorough.n_multistarts)
     slowest, weighed = _expected(quick, settings), set()
     half = 0.5 * (time.monotonic() + limit)
     for chunk in batches(list(keys), workers.n_workers):
@@ -213,7 +217,7 @@ def weigh_finalists(
         if clock > until:
             break
         # With other random numbers: the search has chosen those that its own had favoured.
-        effort = [thorough if keys[key] else settings for key in chunk]
+        effort = [thorough if keys[key] else rough for key in chunk]
         found = list(_weigh_again(chunk, workers, effort, seed + 1, until))
         # What few draws cannot weigh, more may.
         failed = {equation.key for equation, one in found if one.evidence.failure is not None}
