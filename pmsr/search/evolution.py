@@ -21,7 +21,15 @@ from pmsr.search.archive import Archive, Candidate
 from pmsr.search.bench import Bench
 from pmsr.search.checkpoint import BUDGETS, State, fingerprint, load_state, save_state
 from pmsr.search.columns import find_return
-from pmsr.search.finalists import breaks, gather, order_finalists, reserve, spell, weigh_finalists
+from pmsr.search.finalists import (
+    N_PASSED_ON,
+    breaks,
+    gather,
+    order_finalists,
+    reserve,
+    spell,
+    weigh_finalists,
+)
 from pmsr.search.funnel import Funnel, Unit, enumerate_into
 from pmsr.search.genome import constant_equation
 from pmsr.search.islands import PERIOD, Island, exchange
@@ -36,6 +44,7 @@ from pmsr.settings import QUICK, RandomSeed, Search, Settings
 
 SAVE_SECONDS = 5.0  # between checkpoints
 COUNTS = ("n_folded", "n_screened", "n_sampled", "n_failed")
+ENDINGS = ("patience", "callback", "interrupted")  # after which no other part follows
 LATELY = 0.25  # of the generations, in which a search that has settled finds nothing better
 
 
@@ -90,6 +99,8 @@ class Evolution:
         them at first sight, and after which generation they came back; 0 if never.
     state, fingerprint
         Where it ended, and of which data, options and seed: `run_evolution` can go on from there.
+    leaders
+        The best equations as the search itself weighed them, best first.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -118,6 +129,7 @@ class Evolution:
     brought_back: int = 0
     state: State | None = None
     fingerprint: str = ""
+    leaders: tuple[Candidate, ...] = ()
 
     @property
     def winner(self) -> Equation:
@@ -148,6 +160,7 @@ def run_evolution(
     callbacks: Sequence[Callback] = (),
     checkpoint: str | Path | None = None,
     after: Evolution | None = None,
+    is_part: bool = False,
     verbose: bool | Callable[[str], None] = False,
 ) -> Evolution:
     """Search for equations (Section 2.1 and Algorithm 1).
@@ -175,6 +188,10 @@ def run_evolution(
     after
         An earlier search of the same data, options and seed, which goes on with the budget of this
         one added to what it had used.
+    is_part
+        Whether another part of the search follows, which weighs finalists: this one then does so
+        only where it turns out to be the last, because nothing better was found for long or
+        somebody has ended it.
     verbose
         Whether to show progress; or a function, called with a line that says what is being done.
 
@@ -224,7 +241,8 @@ def run_evolution(
             # What is compiled once after installation is not the search's time.
             run.delay(warm_up())
             stopped = run.ended or run.evolve(callbacks, checkpoint, show)
-            return run.finish(stopped, show)
+            goes_on = is_part and stopped not in ENDINGS
+            return run.pause(stopped) if goes_on else run.finish(stopped, show)
 
 
 def further(search: Search, after: Evolution) -> Search:
@@ -591,14 +609,29 @@ class _Run:
         show("sampling the posterior of the winner")
         scores = [self.bench.final_score(equation, evidence) for equation, evidence in pairs]
         order = rank(scores, [equation.complexity for equation, _ in pairs])
-        screened = self._screened()
-        laws_done, shapes = (self.levels.get(kind, Unit(kind, 0, 0)) for kind in ("laws", "shapes"))
         # Of what failed to be weighed the closed form is all that is known.
         sound = {equation.key for equation, evidence in pairs if evidence.failure is None}
         final = [law.law for law in laws if spelled[law.key][0].key in sound]
+        return self._found(stopped, archive, [pairs[place] for place in order], final)
+
+    def pause(self, stopped: str) -> Evolution:
+        """Return what is known so far, no finalist weighed again."""
+        return self._found(stopped, Archive(gather(self.judges, self.bench, N_PASSED_ON)))
+
+    def _found(
+        self,
+        stopped: str,
+        archive: Archive,
+        finalists: Sequence[tuple[Equation, Evidence]] = (),
+        final: Sequence[int] = (),
+    ) -> Evolution:
+        """Return what the search has found; `final` are the digests of the finalists' curves."""
+        screened = self._screened()
+        laws_done, shapes = (self.levels.get(kind, Unit(kind, 0, 0)) for kind in ("laws", "shapes"))
         return Evolution(
-            finalists=tuple(pairs[place] for place in order),
+            finalists=tuple(finalists),
             front=tuple(archive.front),
+            leaders=tuple(archive.leaders),
             population=tuple(
                 name for island in self.islands for name in island.judge.describe(island.names)
             ),

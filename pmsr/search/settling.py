@@ -8,17 +8,18 @@ from typing import Any
 
 from pmsr.data import leave_out_constant
 from pmsr.equation.expression import Equation
-from pmsr.equation.program import Program
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.problem import Problem
+from pmsr.laws.prior import best_spelling
 from pmsr.limits import OutOfTime
 from pmsr.search.evolution import Callback, Evolution, run_evolution
+from pmsr.search.finalists import N_PASSED_ON, read_key
 from pmsr.search.pilot import N_LEADERS, Choice, choose_noise
+from pmsr.search.restrictions import Restrictions
 from pmsr.settings import Search, Settings
 
 FIRST_SHARE = 0.4  # of every budget, under normal noise
 LEAST_TIME = 0.2  # of the time, at least, for what comes after a choice
-N_PROGRAMS = 200  # laws that are screened under every noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +82,18 @@ def settle_noise(
         random_seed=random_seed,
         n_jobs=n_jobs,
         callbacks=callbacks,
+        is_part=True,
         verbose=verbose,
     )
     left = rest(search, first)
-    laws = tuple(equation for equation, _ in first.finalists[:N_LEADERS])
+    data = leave_out_constant(problem.data)
+    known = known_laws(first, search, data.names)
+    laws = known[:N_LEADERS]
     if first.stopped in ("interrupted", "callback"):
         return Settled(problem, settings, left, laws, (), first, is_over=True)
-    data = leave_out_constant(problem.data)
     clock = time.monotonic()
     try:
-        programs = known_programs(first, data.names)
+        programs = [equation.program for equation in known]
         noise, table = choose_noise(data, search, settings, random_seed, programs)
     except OutOfTime:
         noise, table = GAUSSIAN.name, ()
@@ -100,7 +103,7 @@ def settle_noise(
         return Settled(problem, settings, left, laws, table, first, is_over)
     settings = replace(settings, noise=noise)
     problem = Problem.of(problem.data, settings, search.max_parameters)
-    laws = (Equation(table[0].equation, data.names), *laws)
+    laws = (*permitted([Equation(table[0].equation, data.names)], search), *laws)
     return Settled(problem, settings, left, laws, table, first)
 
 
@@ -117,10 +120,7 @@ def first_part(search: Search) -> Search:
     """
     period = search.refresh or 1
     generations = ceil(FIRST_SHARE * search.generations / period) * period
-    budget: dict[str, Any] = {
-        "generations": min(search.generations, generations),
-        "n_finalists": min(search.n_finalists, N_LEADERS),  # they are weighed once more at the end
-    }
+    budget: dict[str, Any] = {"generations": min(search.generations, generations)}
     if search.max_time is not None:
         budget["max_time"] = FIRST_SHARE * search.max_time
     for name in ("max_evaluations", "max_units"):
@@ -154,17 +154,21 @@ def without_time(left: Search, seconds: float, whole: Search) -> Search:
     return replace(left, max_time=max(LEAST_TIME * whole.max_time, left.max_time - seconds))
 
 
-def known_programs(first: Evolution, names: Sequence[str]) -> list[Program]:
-    """Return the best laws that a search knows, as programs: finalists, then other leaders."""
-    found = [
-        Equation(equation.text, list(names), equation.parameters).program
-        for equation, _ in first.finalists
-    ]
-    islands = first.state.islands if first.state is not None else ()
-    leaders = {
-        law.key: law
-        for island in islands
-        for law in (island.judge.leaders.laws if hasattr(island.judge, "leaders") else ())
-    }
-    others = sorted(leaders.values(), key=lambda law: (-law.score, law.key))
-    return [*found, *(law.program for law in others)][:N_PROGRAMS]
+def known_laws(first: Evolution, search: Search, names: Sequence[str]) -> tuple[Equation, ...]:
+    """Return the best laws that a search knows, the first few as a reader should see them."""
+    laws = []
+    for place, leader in enumerate(first.leaders[:N_PASSED_ON]):
+        law = read_key(leader.key, tuple(names))
+        spellings = (best_spelling(law), law) if place < N_LEADERS else (law,)
+        laws += permitted(spellings, search)[:1]
+    return tuple(laws)
+
+
+def permitted(laws: Sequence[Equation], search: Search) -> list[Equation]:
+    """Return those laws that keep to the user's rules as they are spelled."""
+    kept = []
+    for law in laws:
+        rules = Restrictions.of(search, law.variables)
+        if rules is None or rules.describe(law.program) is None:
+            kept.append(law)
+    return kept
