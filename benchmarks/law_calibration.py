@@ -61,7 +61,7 @@ from pmsr.evidence.problem import Problem
 from pmsr.laws.coincidences import column_signs, count_all_coincidences
 from pmsr.laws.families import group_families, probe_points, trace_band
 from pmsr.laws.prior import LawPrior
-from pmsr.result.result import from_evolution
+from pmsr.result.searched import from_evolution
 from pmsr.search.evolution import run_evolution
 from pmsr.search.finalists import FINAL_REACH
 from pmsr.search.folding import Folded, Rules, fold

@@ -33,7 +33,9 @@ from pmsr.laws.units import (
 from pmsr.limits import time_limit
 from pmsr.result.doubts import warn
 from pmsr.result.fitted import FittedEquation, Kind
-from pmsr.result.result import Result, decode_result, from_evolution
+from pmsr.result.loading import decode_result
+from pmsr.result.result import Result
+from pmsr.result.searched import from_evolution
 from pmsr.result.storage import (
     damaged,
     read_folder,

@@ -1,10 +1,11 @@
 """Frozen options of the evidence, checked once when they are made."""
 
+import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
-from typing import Literal, TypeAlias, TypeGuard
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -378,8 +379,19 @@ def _shortened(value: object) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def check_settings(settings: object, default: Settings) -> Settings:
+def check_settings(
+    settings: object, default: Settings, options: Mapping[str, Any] | None = None
+) -> Settings:
     """Return a user's options, or the default where there are none.
+
+    Parameters
+    ----------
+    settings
+        All of them, or None.
+    default
+        What takes the place of None.
+    options
+        Single ones by name, which are changed in these.
 
     Examples
     --------
@@ -387,7 +399,19 @@ def check_settings(settings: object, default: Settings) -> Settings:
     Traceback (most recent call last):
         ...
     ValueError: settings must be a Settings object, got dict. Use pmsr.Settings(gamma=0.5).
+    >>> check_settings(None, FINALIST, {"noise": "student"}) == replace(FINALIST, noise="student")
+    True
+    >>> check_settings(None, FINALIST, {"yerr": 0.1})
+    Traceback (most recent call last):
+        ...
+    TypeError: There is no argument 'yerr'. Did you mean y_err=?
     """
+    if options:
+        names = [option.name for option in fields(Settings)]
+        for name in options:
+            if name not in names:
+                raise TypeError(_describe_argument(name, names))
+        return replace(check_settings(settings, default), **options)
     if settings is None:
         return default
     if not isinstance(settings, Settings):
@@ -400,6 +424,21 @@ def check_settings(settings: object, default: Settings) -> Settings:
         )
     return settings
 
+
+def _describe_argument(name: str, options: Sequence[str]) -> str:
+    """Say what an argument that there is not is called."""
+    close = difflib.get_close_matches(name, [*MEASURED, *options], n=1)
+    known = f"Did you mean {close[0]}=?" if close else f"Options: {', '.join(options)}."
+    return f"There is no argument {name!r}. {_OTHER_WORDS.get(name, known)}"
+
+
+MEASURED = ("y_err", "X_err", "groups", "sample_weight", "constants", "priors")
+"""What functions take about measurements, besides X and y and the options."""
+
+_OTHER_WORDS = {
+    "weights": "Use sample_weight= for how often a row was observed, and y_err= for known errors.",
+    "sigma": "Use y_err= for known errors.",
+}
 
 ADDED: dict[str, object] = {"parameter_prior": "flat", "extra_noise": False}
 """Options that are younger than saved files, with the value that says what was done before."""

@@ -302,7 +302,8 @@ def make_samples() -> dict[Path, list[Question]]:
     from pmsr.report.page import write_report
     from pmsr.result.comparison import weigh_equations
     from pmsr.result.doubts import quietly
-    from pmsr.result.result import Result, from_evolution
+    from pmsr.result.result import Result
+    from pmsr.result.searched import from_evolution
     from pmsr.search.evolution import run_evolution
     from pmsr.settings import QUICK, Search
 

@@ -1,5 +1,6 @@
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
+import pmsr
 from pmsr.settings import FINALIST, QUICK, Search, Settings, check_settings
 
 
@@ -151,6 +153,42 @@ def test_sigma_bounds_that_cross_are_refused():
 def test_sigma_power_is_the_exponent_of_the_prior():
     assert Settings().sigma_power == 0
     assert Settings(sigma_prior="log-flat").sigma_power == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "equation"),
+    [
+        *((name, "c0*sqrt(H)") for name in ("compute_evidence", "fit_equation", "build_model")),
+        ("sample_posterior", "c0*sqrt(H)"),
+        *((name, ["c0*sqrt(H)"]) for name in ("compare", "weigh_equations")),
+    ],
+)
+def test_single_options_are_arguments_and_misspelt_ones_get_the_name_that_was_meant(
+    function, equation
+):
+    call, (X, y) = getattr(pmsr, function), pmsr.load_galileo("shelf")
+    for wrong, meant in (
+        ("weights", "Use sample_weight= for how often a row was observed, and y_err= for known"),
+        ("yerr", "Did you mean y_err=?"),
+        ("nois", "Did you mean noise=?"),
+        ("callbck_", "Options: gamma"),
+    ):
+        with pytest.raises(TypeError, match=re.escape(f"no argument {wrong!r}. {meant}")):
+            call(equation, X, y, **{wrong: 1})
+    with pytest.raises(ValueError, match="Unknown noise 'white'"):
+        call(equation, X, y, noise="white")
+
+
+def test_an_option_changes_the_settings_that_are_given():
+    X, y = pmsr.load_galileo("shelf")
+    own = Settings(n_draws=500)
+    both = pmsr.compute_evidence("c0*H", X, y, settings=own, noise="student", random_seed=1)
+    alone = pmsr.compute_evidence(
+        "c0*H", X, y, settings=dataclasses.replace(own, noise="student"), random_seed=1
+    )
+    assert both.log_q == alone.log_q
+    normal = pmsr.compute_evidence("c0*H", X, y, settings=own, random_seed=1)
+    assert abs(both.log_q - normal.log_q) > 3.0 * both.log_q_se
 
 
 def test_a_dictionary_is_not_taken_for_settings():

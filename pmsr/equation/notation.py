@@ -9,10 +9,12 @@ from unicodedata import normalize
 
 import sympy
 from numpy.typing import NDArray
+from sympy.core.function import AppliedUndef
 from sympy.printing.numpy import NumPyPrinter
 
 from pmsr.equation.algebra import real_symbol, settle
 from pmsr.equation.expression import Equation, latex_name
+from pmsr.equation.operators import write_out
 from pmsr.threads import ONE_AT_A_TIME
 
 DIGITS = 4  # of a number that stands in an equation
@@ -97,7 +99,8 @@ def latex_with_numbers(equation: Equation, theta: NDArray[Any]) -> str:
 def to_plain(equation: Equation, theta: NDArray[Any] | None = None) -> Any:
     """Return the SymPy expression in plain symbols, with numbers for the parameters if given.
 
-    The symbols of an equation are real ones, which ``subs("x", 2)`` does not find.
+    Operators that were derived from a form are written out: to SymPy their names mean nothing. The
+    symbols of an equation are real ones, which ``subs("x", 2)`` does not find.
 
     Examples
     --------
@@ -110,7 +113,7 @@ def to_plain(equation: Equation, theta: NDArray[Any] | None = None) -> Any:
         values = (sympy.Float(value) for value in theta.tolist())
         plain |= dict(zip(map(real_symbol, equation.parameters), values, strict=True))
     with ONE_AT_A_TIME:
-        return equation.expression.subs(plain, simultaneous=True)
+        return write_out(equation.expression).subs(plain, simultaneous=True)
 
 
 def latex_lines(
@@ -226,7 +229,7 @@ def python_source(equation: Equation, theta: NDArray[Any], target: str) -> str:
         return numpy.sqrt(H)*c0
     <BLANKLINE>
     """
-    taken = ("numpy", "abs", "float")
+    taken = ("numpy", "math", "abs", "float")
     own_names = (*equation.variables, *equation.parameters)
     *names, function = identifiers([*own_names, target], taken)
     variables, parameters = names[: len(equation.variables)], names[len(equation.variables) :]
@@ -235,7 +238,10 @@ def python_source(equation: Equation, theta: NDArray[Any], target: str) -> str:
     }
     try:
         with ONE_AT_A_TIME:
-            body = NumPyPrinter({"strict": True}).doprint(equation.expression.xreplace(renamed))
+            expression = write_out(equation.expression, near_gaps=True)
+            if expression.has(AppliedUndef):  # SymPy would take it for its own of that name
+                raise NotImplementedError(f"{expression}")
+            body = _SourcePrinter({"strict": True}).doprint(expression.xreplace(renamed))
     except NotImplementedError as error:
         raise ValueError(
             f"{equation.text!r} uses an operator that NumPy does not have. Use to_callable()."
@@ -248,9 +254,23 @@ def python_source(equation: Equation, theta: NDArray[Any], target: str) -> str:
     used = {symbol.name for symbol in equation.expression.free_symbols}
     if not used.intersection(equation.variables):
         body = f"numpy.full(numpy.broadcast_shapes({shape}), float({body}))"
-    lines.append(f"return {body}")
-    head = f"import numpy\n\n\ndef {function}({', '.join(variables)}):\n"
+    if "numpy.select" in body:  # which computes all pieces, also where they are not taken
+        lines += ['with numpy.errstate(all="ignore"):', f"    return {body}"]
+    else:
+        lines.append(f"return {body}")
+    modules = "import math\n\nimport numpy\n" if "(math." in body else "import numpy\n"
+    head = f"{modules}\n\ndef {function}({', '.join(variables)}):\n"
     return head + "".join(f"    {line}\n" for line in lines)
+
+
+class _SourcePrinter(NumPyPrinter):
+    """Writes what NumPy lacks in functions of `math`, element by element."""
+
+    def _by_element(self, expr: Any) -> str:
+        name = {"loggamma": "lgamma"}.get(expr.func.__name__, expr.func.__name__)
+        return f"numpy.vectorize(math.{name}, otypes=[float])({self._print(expr.args[0])})"
+
+    _print_erf = _print_erfc = _print_gamma = _print_loggamma = _by_element
 
 
 def percent(probability: float) -> str:

@@ -69,6 +69,8 @@ def read_operators(words: Sequence[str]) -> tuple[str, ...]:
             raise ValueError(describe_unknown(word))
         own = tuple(OPERATORS) if word == ALL else SETS.get(word, (word,))
         found |= dict.fromkeys(own)
+    if not found:
+        raise ValueError(f"At least one operator is needed, got none. {_available()}")
     return tuple(found)
 
 
@@ -108,5 +110,11 @@ def describe_unknown(name: str) -> str:
         close = difflib.get_close_matches(name.casefold(), names, n=1)
         known = f"did you mean {close[0]!r}?" if close else None
     if known is None:
-        return f"Unknown operator {name!r}. Available: {', '.join(sorted(OPERATORS))}."
+        if all(sign in OPERATORS for sign in name):
+            return f"Unknown operator {name!r}: put a space between operators."
+        return f"Unknown operator {name!r}. {_available()}"
     return f"Unknown operator {name!r}: {known if known.endswith('?') else known + '.'}"
+
+
+def _available() -> str:
+    return f"Available: {', '.join(sorted(OPERATORS))}; sets: {', '.join([*SETS, ALL])}."

@@ -1,6 +1,7 @@
 """The operators of Section 2.1: one row each, and how a row follows from a form in SymPy."""
 
 import inspect
+import keyword
 import math
 from collections.abc import (
     Callable,
@@ -45,6 +46,8 @@ class Operator:
     derivative
         Scalar function of the same floats and the value: the derivative by the argument, or for
         arity 2 the pair of derivatives.
+    form
+        The SymPy expression, in a and b, from which all of this was derived; None if it was not.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class Operator:
     pytensor: Callable[..., Any]
     value: Callable[..., float]
     derivative: Callable[..., Any]
+    form: Any = None
 
 
 def _row(*columns: Any) -> Operator:
@@ -199,36 +203,26 @@ def add_operator(operator: Operator | str, form: Callable[..., Any] | None = Non
         ...
     ValueError: Operator 'sin' exists already. Choose another name.
     """
-    if isinstance(operator, str) and form is not None:
-        if not operator.isidentifier():
-            raise ValueError(f"An operator's name must be an identifier, got {operator!r}.")
+    if isinstance(operator, str) and callable(form):
+        _check_name(operator)
         operator = derive_operator(operator, form)
     if not isinstance(operator, Operator):
         raise ValueError(
             f"A row must be an Operator, got {operator!r}. Or give a name and its form: "
             'add_operator("sinc", lambda x: sympy.sin(x)/x).'
         )
-    _check_absent(operator)
+    _check_name(operator.name)
     for function in (operator.value, operator.derivative):
         if not hasattr(function, "__code__"):
             raise ValueError(
                 f"value and derivative must be Python functions, got {function!r}. Wrap it: "
                 "lambda a: math.sinh(a)."
             )
-    if not operator.name.isidentifier():
-        raise ValueError(
-            f"An operator's name must be an identifier, got {operator.name!r}. Write it as a "
-            "function, such as 'sinc'."
-        )
-    if operator.name == "pi" or operator.name[-1].isdigit():
-        raise ValueError(
-            f"{operator.name!r} reads as a number or a parameter. Choose another name."
-        )
     if operator.arity not in (1, 2):
         raise ValueError(f"arity must be 1 or 2, got {operator.arity!r}.")
     _check_derivative(operator)
     with ONE_AT_A_TIME:
-        _check_absent(operator)  # another thread may have been faster
+        _check_name(operator.name)  # another thread may have been faster
         OPERATORS[operator.name] = operator
 
 
@@ -246,12 +240,10 @@ def derive_operator(name: str, form: Callable[..., Any]) -> Operator:
     >>> row.value(0.0), row.derivative(0.0, 1.0)
     (1.0, 0.0)
     """
-    arity = len(inspect.signature(form).parameters)
-    if arity not in (1, 2):
-        raise ValueError(f"The form of {name!r} must have 1 or 2 arguments, got {arity}.")
+    arity = _count_arguments(name, form)
     symbols = sympy.symbols("a b", real=True)[:arity]
     try:
-        expression = sympy.sympify(form(*symbols))
+        expression = sympy.sympify(form(*symbols)).doit()
     except (TypeError, AttributeError) as error:
         raise ValueError(
             f"The form of {name!r} must be made of SymPy functions, such as sympy.sin: {error}."
@@ -260,8 +252,12 @@ def derive_operator(name: str, form: Callable[..., Any]) -> Operator:
         raise ValueError(
             f"The form of {name!r} must be a SymPy expression in its arguments, got {expression}."
         )
-    if expression.has(sympy.Max, sympy.Min, sympy.Heaviside):
-        expression = expression.rewrite(sympy.Piecewise)
+    if expression.is_extended_real is False or expression.has(sympy.I):
+        raise ValueError(f"The form of {name!r} is not real: {expression}.")
+    # SymPy's own is in pieces, whose slope is all rounding near 0.
+    expression = expression.replace(sympy.sinc, lambda x: sympy.sin(x) / x)
+    if expression.has(*_PIECES):
+        expression = sympy.piecewise_fold(expression.rewrite(_PIECES, sympy.Piecewise))
     gaps = _find_gaps(expression, symbols[0]) if arity == 1 else []
     whole = _with_series(expression, symbols[0], gaps)
     slopes = [_source(name, whole.diff(symbol)) for symbol in symbols]
@@ -281,7 +277,60 @@ def derive_operator(name: str, form: Callable[..., Any]) -> Operator:
             f"The form of {name!r} cannot be written for PyTensor ({error}). Give all columns: "
             "pmsr.Operator(name, arity, sympy, pytensor, value, derivative)."
         ) from None
-    return Operator(name, arity, sympy.Function(name, real=True), tensor, value, derivative)
+    function = sympy.Function(name, real=True)
+    return Operator(name, arity, function, tensor, value, derivative, expression)
+
+
+# What SymPy differentiates to Dirac's delta, or cannot write for PyTensor one inside another.
+_PIECES = (sympy.Max, sympy.Min, sympy.Heaviside, sympy.sign)
+
+
+def _count_arguments(name: str, form: Callable[..., Any]) -> int:
+    """Return the number of a form's arguments; what has a default is a constant of the form."""
+    listed = inspect.signature(form).parameters.values()
+    needed = [one for one in listed if one.default is one.empty]
+    is_open = any(
+        one.kind not in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in needed
+    )
+    if is_open or len(needed) not in (1, 2):
+        raise ValueError(
+            f"The form of {name!r} must have 1 or 2 arguments, got {', '.join(map(str, listed))}. "
+            "Write lambda x: ... or lambda x, y: ..."
+        )
+    return len(needed)
+
+
+def write_out(expression: Any, *, near_gaps: bool = False) -> Any:
+    """Return a SymPy expression in which operators that were derived are their forms.
+
+    Parameters
+    ----------
+    expression
+        In the operators of the table.
+    near_gaps
+        Whether a form has its series where it is 0/0, for who computes with it.
+
+    Examples
+    --------
+    >>> x = sympy.Symbol("x", real=True)
+    >>> write_out(OPERATORS["sin"].sympy(x))
+    sin(x)
+    """
+    for row in added_operators():
+        if row.form is None or not expression.has(row.sympy):
+            continue
+        symbols = sympy.symbols("a b", real=True)[: row.arity]
+        form = row.form
+        if near_gaps and row.arity == 1:
+            form = _with_series(form, symbols[0], _find_gaps(form, symbols[0]))
+        # From within: an argument may hold the operator too.
+        expression = expression.replace(
+            row.sympy,
+            lambda *given, form=form, own=symbols: form.xreplace(
+                dict(zip(own, given, strict=True))
+            ),
+        )
+    return expression
 
 
 @dataclass(frozen=True)
@@ -383,9 +432,10 @@ def _tensor_form(
     """Return a form as a function of PyTensor variables."""
 
     def written(form: Any) -> Callable[..., Any]:
-        modules = [_PYTENSOR_NAMES, vars(pt)]
+        # Names without their modules: `math` would be one of PyTensor's.
+        printer = _TensorPrinter({"fully_qualified_modules": False})
         made: Callable[..., Any] = sympy.lambdify(
-            symbols, form, modules=modules, printer=_TensorPrinter
+            symbols, form, modules=[_PYTENSOR_NAMES, vars(pt)], printer=printer
         )
         return made
 
@@ -413,6 +463,8 @@ def _tensor_form(
 # Where PyTensor's name is not SymPy's.
 _PYTENSOR_NAMES = {
     "nan": np.nan,
+    "pi": math.pi,
+    "e": math.e,
     "asin": pt.arcsin,
     "acos": pt.arccos,
     "atan": pt.arctan,
@@ -429,16 +481,24 @@ def _source(name: str, expression: Any) -> str:
     """Return Python source of an expression, in functions of `math`, which Numba compiles."""
     try:
         return str(sympy.pycode(expression, strict=True))
-    except NotImplementedError:
+    except (NotImplementedError, ValueError):  # the latter for a derivative that it does not know
         raise ValueError(
             f"{expression}, a part of the form of {name!r}, has no counterpart in Python's math. "
             "Give all columns: pmsr.Operator(name, arity, sympy, pytensor, value, derivative)."
         ) from None
 
 
-def _check_absent(operator: Operator) -> None:
-    if operator.name in OPERATORS:
-        raise ValueError(f"Operator {operator.name!r} exists already. Choose another name.")
+def _check_name(name: str) -> None:
+    """Refuse a name that is taken, or that would not be read as a function's."""
+    if name in OPERATORS:
+        raise ValueError(f"Operator {name!r} exists already. Choose another name.")
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(
+            f"An operator's name must be an identifier, got {name!r}. Write it as a function, such "
+            "as 'sinc'."
+        )
+    if name in ("pi", "e") or name[-1].isdigit():
+        raise ValueError(f"{name!r} reads as a number or a parameter. Choose another name.")
 
 
 def _check_derivative(operator: Operator) -> None:

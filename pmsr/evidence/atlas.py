@@ -18,7 +18,7 @@ from pmsr.data import Data
 from pmsr.equation.kernels import kernel_sums
 from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, PARAMETER, POWER
 from pmsr.equation.program import Program, evaluate
-from pmsr.evidence.multistart import FitError, Minimum, natural_scales
+from pmsr.evidence.multistart import FitError, Minimum, Region, natural_scales
 from pmsr.evidence.priors import Given
 from pmsr.evidence.proposal import Chart, Draws, Evaluate, Target
 from pmsr.evidence.scale import ConditionalLaw, Rest, SigmaLaw
@@ -104,11 +104,27 @@ class SurfaceTarget(Target):
         return float(self.size_bounds[1] * (sqrt(rank) + 4.0) / sqrt(self.gamma) + between)
 
     @cached_property
-    def region(self) -> SurfaceRegion:
-        """Where the prior is positive, for a PyMC model."""
-        return SurfaceRegion(
-            self.fit.theta, self.fit.free, self.surface.centres, self.radius, self.problem.weights
-        )
+    def region(self) -> Region | SurfaceRegion:
+        """Where the prior is positive.
+
+        What is flat in theta itself, next to parameters with priors, has no limit in predictions:
+        those of a decay are the same for all rates above some. As without priors, it is flat on
+        ellipsoids around the minima.
+        """
+        if self.problem.parameter_prior == "invariant" or not self.n_flat:
+            return SurfaceRegion(
+                self.fit.theta, self.fit.free, self.surface.centres, self.radius,
+                self.problem.weights,
+            )  # fmt: skip
+        minima = [m for m in self.fit.minima if m.sse <= self._worst]
+        p = self.fit.program.n_parameters
+        flat = [k for k in range(p) if k not in self.given.places]
+        whitens = []
+        for one in map(self._moving, minima):
+            some = replace(one, theta=one.theta[flat], jacobian=one.jacobian[:, flat])
+            whitens.append(Chart.at(some, LEAST_LENGTH).whiten @ np.eye(p)[flat])
+        centres, radius = tuple(one.theta for one in minima), self.radius_share * self.radius
+        return Region(centres, tuple(whitens), radius, self.fit.free, self.fit.theta)
 
     @cached_property
     def even_surface(self) -> Surface:
@@ -221,9 +237,11 @@ class SurfaceTarget(Target):
 
     def inside(self, theta: Floats, fraction: float = 1.0) -> NDArray[np.bool_]:
         """Tell which theta the rules allow within the radius, or within a fraction of it."""
-        return self._inside(self.surface.look(theta), fraction)
+        return self._inside(theta, self.surface.look(theta), fraction)
 
-    def _inside(self, look: Look, fraction: float = 1.0) -> NDArray[np.bool_]:
+    def _inside(self, theta: Floats, look: Look, fraction: float = 1.0) -> NDArray[np.bool_]:
+        if isinstance(self.region, Region):
+            return super().inside(theta, fraction) & np.isfinite(look.sse)
         near = look.square <= (fraction * self.radius) ** 2
         return np.asarray(look.allowed & near & np.isfinite(look.log_volume))
 
@@ -233,6 +251,8 @@ class SurfaceTarget(Target):
 
     def inside_half(self, theta: Floats) -> NDArray[np.bool_]:
         """Tell which theta would stay if sigma's bound were halved: the radius matters not."""
+        if isinstance(self.region, Region):
+            return self.inside(theta, 0.5)
         return np.ones(len(theta), dtype=np.bool_)
 
     def densities(
@@ -242,7 +262,7 @@ class SurfaceTarget(Target):
         look = self.surface.look(theta) if look is None else look
         low, high = np.log(self.sigma_bounds)
         with np.errstate(all="ignore"):
-            allowed = self._inside(look) & (log_sigma >= low) & (log_sigma <= high)
+            allowed = self._inside(theta, look) & (log_sigma >= low) & (log_sigma <= high)
             allowed &= self.keeps_signs(theta)
             volume = look if self.even_surface is self.surface else self.even_surface.look(theta)
             log_prior = (1 - self.sigma_power) * log_sigma

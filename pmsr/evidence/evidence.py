@@ -154,6 +154,7 @@ def compute_evidence(
     priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
+    **options: Any,
 ) -> Evidence:
     """Weigh one equation against data.
 
@@ -169,7 +170,7 @@ def compute_evidence(
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     groups
         The experiment to which each row belongs: the same law with constants of its own for each.
-        Log q adds up, unless ``settings`` say that all have noise of one size (``shared_sigma``).
+        Log q adds up, unless all have noise of one size (``shared_sigma=True``).
     constants
         Known constants by name, which equations may use as they use columns: a number, a value
         with its standard error, or a PyMC distribution. One that is not exact is a parameter with
@@ -183,6 +184,9 @@ def compute_evidence(
     random_seed
         Seed or generator. The same seed gives the same evidence to the last bit, whatever was
         computed before.
+    options
+        Single options of :class:`pmsr.Settings`, which are changed in ``settings``:
+        ``noise="student"``, ``extra_noise=True``.
 
     Returns
     -------
@@ -202,6 +206,7 @@ def compute_evidence(
         X,
         y,
         settings,
+        options,
         constants=constants,
         priors=priors,
         y_err=y_err,
@@ -225,13 +230,16 @@ def fit_equation(
     priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     random_seed: RandomSeed = None,
+    **options: Any,
 ) -> Target:
     """Fit an equation and describe the density that its evidence integrates.
 
     Parameters
     ----------
-    equation, X, y, y_err, X_err, sample_weight, constants, priors, settings, random_seed
+    equation, X, y, y_err, X_err, sample_weight, constants, priors
         As in `compute_evidence`.
+    settings, random_seed, options
+        As there.
     groups
         Refused: the density is that of one group.
 
@@ -252,6 +260,7 @@ def fit_equation(
         X,
         y,
         settings,
+        options,
         constants=constants,
         priors=priors,
         y_err=y_err,
@@ -354,7 +363,7 @@ def fit_rmse(
     with one_blas_thread(), np.errstate(all="ignore"):
         if p == 0:
             values = evaluate(program, np.empty((1, 0)), data.X)[0]
-            rmse = float(np.sqrt(np.mean((data.y - values) ** 2)))
+            rmse = problem.rmse(program, np.empty(0), float(np.sum((data.y - values) ** 2)))
             if not np.isfinite(rmse):
                 return replace(failed, failure=_without_error(values))
             return replace(failed, rmse=rmse, theta=np.empty(0))
@@ -876,12 +885,17 @@ def _integrate_sigma(program: Program, problem: Problem, phi: float) -> float:
     if not problem.noise.has_sigma:
         u = np.zeros(1)
         return float(phi * problem.exact_log_likelihood(program, np.empty((1, 0)), u)[0])
+    u, log_density = sigma_density(program, problem, phi)
+    top = float(log_density.max())
+    return top + float(np.log(simpson(np.exp(log_density - top), x=u)))
+
+
+def sigma_density(program: Program, problem: Problem, phi: float) -> tuple[Floats, Floats]:
+    """Return log sigma on a grid, and its log density at a temperature, without parameters."""
     low, high = np.log(problem.sigma_bounds)
     u = np.linspace(low, high, N_SIGMA)
     log_l = problem.exact_log_likelihood(program, np.empty((len(u), 0)), u)
-    log_density = phi * log_l + (1 - problem.sigma_power) * u
-    top = float(log_density.max())
-    return top + float(np.log(simpson(np.exp(log_density - top), x=u)))
+    return u, phi * log_l + (1 - problem.sigma_power) * u
 
 
 def _without_error(values: Floats) -> str:

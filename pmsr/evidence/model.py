@@ -70,6 +70,7 @@ def build_model(
     priors: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     region: Region | SurfaceRegion | None = None,
+    **options: Any,
 ) -> pm.Model:
     r"""Plain PyMC model of one equation: ordinary PyTensor operations, no custom Op.
 
@@ -107,6 +108,8 @@ def build_model(
         that the data do not determine are held at the best fit, as in the evidence. Sample such a
         model by ``pm.sample(init="adapt_diag")``, from the best fit: PyMC's default adds a jitter
         of up to one, which can lie outside.
+    options
+        Single options of :class:`pmsr.Settings`, as in :func:`pmsr.compute_evidence`.
 
     Returns
     -------
@@ -128,6 +131,7 @@ def build_model(
         X,
         y,
         settings,
+        options,
         constants=constants,
         priors=priors,
         y_err=y_err,

@@ -150,7 +150,7 @@ class Noise:
         """Return what has the distribution ``standard``."""
         return np.asarray((y - mu) / sigma)
 
-    def new_sigma(self, sigma: Floats, columns: Columns) -> Floats:
+    def new_sigma(self, sigma: Floats, columns: Columns, counts: Floats) -> Floats:
         """Return the size of the noise of a new observation, for each draw of sigma."""
         return sigma
 
@@ -214,9 +214,9 @@ class KnownErrors(Noise):
     def residuals(self, y: Floats, mu: Floats, sigma: Floats | float, columns: Columns) -> Floats:
         return np.asarray((y - mu) / columns["y_err"])
 
-    def new_sigma(self, sigma: Floats, columns: Columns) -> Floats:
-        # A new observation's error is not known: that of a typical row.
-        return np.asarray(sigma * np.sqrt(np.mean(columns["y_err"] ** 2)))
+    def new_sigma(self, sigma: Floats, columns: Columns, counts: Floats) -> Floats:
+        # A new observation's error is not known: that of a typical one.
+        return np.asarray(sigma * np.sqrt(np.average(columns["y_err"] ** 2, weights=counts)))
 
     def distribution(self, mu: Any, sigma: Any, columns: Mapping[str, Any]) -> tuple[Any, Any]:
         return pm.Normal, {"mu": mu, "sigma": columns["y_err"]}
@@ -263,8 +263,8 @@ class ExtraNoise(TunedErrors):
     def residuals(self, y: Floats, mu: Floats, sigma: Floats | float, columns: Columns) -> Floats:
         return np.asarray((y - mu) / np.hypot(sigma, columns["y_err"]))
 
-    def new_sigma(self, sigma: Floats, columns: Columns) -> Floats:
-        return np.asarray(np.hypot(sigma, np.sqrt(np.mean(columns["y_err"] ** 2))))
+    def new_sigma(self, sigma: Floats, columns: Columns, counts: Floats) -> Floats:
+        return np.asarray(np.hypot(sigma, super().new_sigma(np.ones(1), columns, counts)))
 
     def distribution(self, mu: Any, sigma: Any, columns: Mapping[str, Any]) -> tuple[Any, Any]:
         return pm.Normal, {"mu": mu, "sigma": (sigma**2 + columns["y_err"] ** 2) ** 0.5}
@@ -312,8 +312,8 @@ class InputErrors(ExtraNoise):
     def columns(self, data: Data) -> Columns:
         return {} if data.y_err is None else {"y_err": data.y_err}
 
-    def new_sigma(self, sigma: Floats, columns: Columns) -> Floats:
-        return super().new_sigma(sigma, columns) if columns else sigma
+    def new_sigma(self, sigma: Floats, columns: Columns, counts: Floats) -> Floats:
+        return super().new_sigma(sigma, columns, counts) if columns else sigma
 
 
 class Student(Noise):

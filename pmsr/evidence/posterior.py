@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -24,12 +25,14 @@ from pmsr.evidence.evidence import (
     group_seeds,
     make_target,
     seed_for,
+    sigma_density,
     weigh,
 )
 from pmsr.evidence.model import make_model
 from pmsr.evidence.multistart import Fit, FitError
 from pmsr.evidence.problem import Problem, read_problem
 from pmsr.evidence.proposal import Target
+from pmsr.evidence.scale import sigma_quantiles
 from pmsr.evidence.smc import keep_families, run_kernel, sample_with_pymc
 from pmsr.limits import OutOfTime
 from pmsr.magnitude import column_lengths
@@ -66,6 +69,7 @@ def sample_posterior(
     chains: int = CHAINS,
     pointwise: bool = True,
     sampler: Sampler = "kernel",
+    **options: Any,
 ) -> "InferenceData | xr.DataTree":
     r"""Sample the posterior of an equation's parameters and of the noise level.
 
@@ -102,6 +106,8 @@ def sample_posterior(
         ``"kernel"`` runs our Sequential Monte Carlo kernel by itself, in milliseconds; ``"pymc"``
         runs it under ``pm.sample_smc`` on the very model that ``build_model`` and ``to_pymc()``
         give, which takes seconds to compile. Both sample the same density.
+    options
+        Single options of :class:`pmsr.Settings`, as in :func:`pmsr.compute_evidence`.
 
     Returns
     -------
@@ -148,6 +154,7 @@ def sample_posterior(
         X,
         y,
         settings,
+        options,
         constants=constants,
         priors=priors,
         y_err=y_err,
@@ -498,9 +505,12 @@ def _sample_constant(
     evidence = weigh(equation.program, problem, settings, np.random.SeedSequence(0)).evidence
     if evidence.failure is not None:
         raise FitError(evidence.failure)
-    problem = problem.tuned(equation.program, np.empty(0))
-    values = evaluate(problem.whiten(equation.program), np.empty((1, 0)), problem.white.X)[0]
-    square = float(np.sum((problem.white.y - values) ** 2))
+    if problem.scale.is_free and not problem.noise.is_exact:
+        draw = partial(sigma_quantiles, *sigma_density(equation.program, problem, 1.0))
+    else:
+        values = evaluate(problem.whiten(equation.program), np.empty((1, 0)), problem.white.X)[0]
+        square = float(np.sum((problem.white.y - values) ** 2))
+        draw = partial(problem.scale.draw, problem.n, square)
     stages = [
         {"beta": phi, "log_marginal_likelihood": log_z, "accept_rate": np.nan}
         for phi, log_z in ((evidence.gamma, evidence.log_z_gamma), (1.0, evidence.log_z))
@@ -508,9 +518,8 @@ def _sample_constant(
     chains = []
     for rng in rngs:
         strata = (rng.permutation(draws) + rng.random(draws)) / draws
-        sigma = problem.scale.draw(problem.n, square, strata)
         theta = np.empty((draws, 0))
-        chains.append(Chain(theta, sigma, stages, evidence.log_z_gamma, evidence.log_z))
+        chains.append(Chain(theta, draw(strata), stages, evidence.log_z_gamma, evidence.log_z))
     return _join(chains, np.empty(0), evidence.gamma, {}, [])
 
 
@@ -602,6 +611,7 @@ def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[st
         "constant_data": xr.Dataset(
             {"X": (("observation", "column"), data.X)}
             | ({} if data.X_err is None else {"X_err": (("observation", "column"), data.X_err)})
+            | ({} if data.counts is None else {"counts": (("observation",), data.counts)})
             | {name: (("observation",), values) for name, values in problem.columns.items()},
             coords={**observation, "column": list(data.names)},
         ),

@@ -332,9 +332,10 @@ def read_draws(posterior: Any) -> tuple[Equation, Floats, Floats, Floats]:
     if noise.has_sigma:
         sigma = np.asarray(variables["sigma"], dtype=np.float64).ravel()
     known: Any = posterior.constant_data
-    names = [str(name) for name in known.data_vars if name not in ("X", "X_err")]
-    columns = {name: np.asarray(known[name]) for name in names}
-    sigma = noise.new_sigma(sigma, columns)
+    columns = {str(name): np.asarray(known[name]) for name in known.data_vars}
+    counts = columns.pop("counts", np.ones(posterior.observed_data.sizes["observation"]))
+    columns = {name: values for name, values in columns.items() if name not in ("X", "X_err")}
+    sigma = noise.new_sigma(sigma, columns, counts)
     theta = np.empty((len(sigma), len(parameters)))
     for place, name in enumerate(parameters):
         theta[:, place] = np.asarray(variables[name], dtype=np.float64).ravel()

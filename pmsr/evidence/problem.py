@@ -340,6 +340,10 @@ class Problem:
         """What the noise model knows of each row."""
         return self.noise.columns(self.data)
 
+    def new_sigma(self, sigma: Floats) -> Floats:
+        """Return the size of the noise of a new observation, for each draw of sigma."""
+        return self.noise.new_sigma(sigma, self.columns, self.counts)
+
     def columns_at(self, program: Program, theta: Floats) -> Columns:
         """Return the same for a law and a batch of its parameters, of shape (n, p).
 
@@ -509,8 +513,8 @@ class Problem:
             if noise.needs_tuning and noise.has_sigma:
                 squares = n * sigma[:, 0] ** 2
                 if "y_err" in columns:
-                    total = np.mean(1.0 / (sigma**2 + columns["y_err"] ** 2), axis=1)
-                    squares = n / total
+                    total = np.sum(self.counts / (sigma**2 + columns["y_err"] ** 2), axis=1)
+                    squares = n**2 / total
             elif noise.needs_tuning:
                 squares = np.sum(self.counts * ((data.y - values) / columns["y_err"]) ** 2, axis=1)
             else:
@@ -558,9 +562,9 @@ class Problem:
         problem, columns = self, dict(self.columns)
         if self.noise.uses_slopes:  # a constant has none
             columns = {"y_err": np.zeros(len(self.data.y)), **columns}
-        value = np.sum(self.counts * self.data.y) / self.n
+        value = float(np.sum(self.counts * self.data.y) / self.n)
         if not self.noise.is_exact:
-            value = np.median(self.data.y) if self.noise.code == 1 else value
+            value = self._median if self.noise.code == 1 else value
             problem = self._tuned_to(self.data.y - value, columns)
         n, gamma, white = self.n, self.gamma, problem.white
         square = self._square if problem.is_plain else len(white.y) * white.spread**2
@@ -584,9 +588,16 @@ class Problem:
         constant = 0.5 * rank * np.log(gamma) - 0.5 * (1.0 - gamma) * n * LOG_2_PI
         excess = self.log_weight
         if not self.noise.is_exact:
-            middle = [np.full(len(p.data.y), float(np.median(p.data.y))) for p in self.parts]
+            middle = [np.full(len(p.data.y), p._median) for p in self.parts]
             excess = float(self.working(np.concatenate(middle)[None, :])[1][0])
         return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * excess)
+
+    @property
+    def _median(self) -> float:
+        order = np.argsort(self.data.y, kind="stable")
+        seen = np.cumsum(self.counts[order])
+        ends = [order[np.searchsorted(seen, 0.5 * seen[-1], side)] for side in ("left", "right")]
+        return float(np.mean(self.data.y[ends]))
 
     @property
     def _square(self) -> float:
@@ -692,6 +703,7 @@ def read_problem(
     X: Any,
     y: Any,
     settings: Settings | None = None,
+    options: Mapping[str, Any] | None = None,
     *,
     priors: Mapping[str, Any] | None = None,
     constants: Mapping[str, Any] | None = None,
@@ -707,7 +719,7 @@ def read_problem(
     >>> read_problem("c0*x0", [1.0, 2.0], [2.0, 4.5])[0]
     Equation('c0*x0', variables=['x0'])
     """
-    settings = check_settings(settings, Settings())
+    settings = check_settings(settings, Settings(), options)
     known = read_constants(constants)
     measured["constants"] = known
     if isinstance(equation, Equation):

@@ -73,9 +73,14 @@ class Target:
     @cached_property
     def charts(self) -> tuple["Chart", ...]:
         """The minima whose likelihood matters at gamma, each with its coordinates."""
-        best = self.fit.minima[0]
-        worst = self.problem.scale.largest_square(self.problem.n, best.sse, NEGLIGIBLE / self.gamma)
+        best, worst = self.fit.minima[0], self._worst
         return tuple(Chart.at(m) for m in self.fit.minima if m is best or m.sse <= worst)
+
+    @property
+    def _worst(self) -> float:
+        """Largest squared error of a minimum that matters."""
+        nats = NEGLIGIBLE / self.gamma
+        return self.problem.scale.largest_square(self.problem.n, self.fit.minima[0].sse, nats)
 
     @cached_property
     def white_program(self) -> Program:

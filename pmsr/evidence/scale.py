@@ -126,9 +126,7 @@ class FreeScale:
         a, b = self._exponents(0, n, square, 1.0)
         low, _, high = narrow(a, b, np.log(self.bounds))
         u = np.linspace(low, high, N_SIGMA)
-        log_density = log_kernel(a, b, u)
-        cumulative = cumulative_trapezoid(np.exp(log_density - log_density.max()), u, initial=0)
-        return np.asarray(np.exp(np.interp(strata * cumulative[-1], cumulative, u)))
+        return sigma_quantiles(u, log_kernel(a, b, u), strata)
 
     def largest_square(self, n: float, square: float, nats: float) -> float:
         """Return where the best likelihood, of sigma at its least bound or above, is worse."""
@@ -248,9 +246,7 @@ class ExtraScale(FreeScale):
     def draw(self, n: float, square: float, strata: Floats) -> Floats:
         """Return quantiles of sigma, by the inverse of its distribution function."""
         u = np.linspace(log(self.bounds[0]), log(self.bounds[1]), N_SIGMA)
-        log_density = self._log_density(0, 1.0, u)
-        cumulative = cumulative_trapezoid(np.exp(log_density - log_density.max()), u, initial=0)
-        return np.asarray(np.exp(np.interp(strata * cumulative[-1], cumulative, u)))
+        return sigma_quantiles(u, self._log_density(0, 1.0, u), strata)
 
     def largest_square(self, n: float, square: float, nats: float) -> float:
         """Return where the likelihood of weighed residuals is so much worse."""
@@ -327,6 +323,18 @@ class Known(NamedTuple):
     def mean(self, function: Callable[[Floats], Floats]) -> float:
         """Return the value at the point."""
         return float(function(np.zeros(1))[0])
+
+
+def sigma_quantiles(u: Floats, log_density: Floats, strata: Floats) -> Floats:
+    """Return quantiles of sigma, from the log density of u = log sigma on a grid.
+
+    Examples
+    --------
+    >>> sigma_quantiles(np.log([1.0, 4.0]), np.zeros(2), np.array([0.0, 0.5, 1.0])).round(6)
+    array([1., 2., 4.])
+    """
+    cumulative = cumulative_trapezoid(np.exp(log_density - log_density.max()), u, initial=0)
+    return np.asarray(np.exp(np.interp(strata * cumulative[-1], cumulative, u)))
 
 
 def log_kernel(a: float, b: float, u: Floats) -> Floats:

@@ -119,7 +119,7 @@ def trace_band(
 
 
 def separation(
-    one: Band, other: Band, *, sigma: float | Floats, noise: Floats, n_measurements: int
+    one: Band, other: Band, *, sigma: float | Floats, noise: Floats, n_measurements: float
 ) -> float:
     """Return by how many nats an experiment like the present one would tell two laws apart.
 
@@ -160,7 +160,7 @@ def separation(
 def group_families(
     bands: Mapping[int, Band],
     noise_of: Callable[[int], tuple[float | Floats, Floats]],
-    n_measurements: int,
+    n_measurements: float,
 ) -> dict[int, list[int]]:
     """Group laws that cannot be told apart.
 

@@ -21,7 +21,7 @@ import sympy
 from numba import njit
 from numpy.typing import NDArray
 
-from pmsr.equation.algebra import apply_operator, real_symbol, settle
+from pmsr.equation.algebra import apply_operator, real_symbol
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import (
     FIRST_OPERATOR,
@@ -30,7 +30,7 @@ from pmsr.equation.operators import (
     POWER,
     table_fingerprint,
 )
-from pmsr.equation.program import Program, Tables, evaluate
+from pmsr.equation.program import Program, Tables
 from pmsr.laws.coincidences import (
     Coincidences,
     Generators,
@@ -46,8 +46,6 @@ Floats = NDArray[np.float64]
 # Rounding of a number that was computed, such as 2*pi/3, and of the fraction it is compared with.
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 LARGEST_FLOAT = float(np.finfo(np.float64).max) / 2.0  # of denormal numbers, the inverse is larger
-# Terms of a common fraction, multiplied out, up to which SymPy's polynomials take milliseconds.
-MOST_TERMS = 64
 
 # Any: SymPy's constructors are untyped; every Any below is a SymPy expression or a check's value.
 
@@ -468,130 +466,6 @@ def fraction_cost(value):  # type: ignore[no-untyped-def]
             p = max(p, 1.0)
             return np.log(p) + np.log(p + 1.0) + np.log(q) + np.log(q + 1.0) - np.log(4.0)
         rest = min(1.0 / (rest - whole), LARGEST_FLOAT)
-
-
-def best_spelling(equation: Equation, prior: LawPrior | None = None) -> Equation:
-    """Return the spelling of a law with the largest prior, for display.
-
-    Parameters
-    ----------
-    equation
-        The law.
-    prior
-        Costs; by default those of ``LawPrior()``. Coincidences do not matter: they are the law's.
-
-    Notes
-    -----
-    Tried are the equation, its canonical form, both with the sign of a parameter turned or with its
-    inverse where that is cheaper, and what SymPy makes of these: expanded, factored, on one
-    denominator, cancelled, with powers joined. At equal cost the equation as it was written stays;
-    of any other spelling the parameters may have another meaning, and are fitted anew.
-
-    Examples
-    --------
-    >>> str(best_spelling(Equation("c0*x/y + c1*x/y", ["x", "y"])))
-    'c0*x/y'
-    >>> str(best_spelling(Equation("x*c0 + x*y", ["x", "y"])))
-    'x*(c0 + y)'
-    >>> str(best_spelling(Equation("-x**2/(c0 + x)", ["x"])))
-    'x**2/(c0 - x)'
-    """
-    prior = prior or LawPrior()
-    spellings = [equation, equation.to_canonical()]
-    spellings += [_turned(spelling, prior) for spelling in tuple(spellings)]
-    for known in tuple(dict.fromkeys(spellings)):
-        if max(_terms(known.expression)) <= MOST_TERMS:
-            spellings += _respelled(known)
-    costs = prior.log_ps([spelling.program for spelling in spellings])
-    return spellings[int(np.argmax(costs))]
-
-
-def _turned(equation: Equation, prior: LawPrior) -> Equation:
-    """Return the law with -c or 1/c for every parameter c for which that is cheaper."""
-    for name in equation.parameters:
-        c = real_symbol(name)
-        for instead in (-c, 1 / c):
-            with ONE_AT_A_TIME:
-                expression = _sign_inside(settle(equation.expression, {c: instead}))
-            other = Equation.from_real(expression, equation.variables, equation.parameters)
-            if prior.log_p(other.program) > prior.log_p(equation.program):
-                equation = other
-    return equation
-
-
-def _sign_inside(e: Any) -> Any:
-    """Write -x/(x - c) as x/(c - x): in a product, a sum takes up the minus sign."""
-    if not e.args:
-        return e
-    e = e.func(*map(_sign_inside, e.args))
-    if not e.is_Mul or not e.as_coeff_Mul()[0].is_negative:
-        return e
-    for factor in e.args:
-        base, exponent = factor.as_base_exp()
-        if base.is_Add and exponent.is_Integer and exponent.p % 2:
-            rest = sympy.Mul(*(other for other in e.args if other is not factor))
-            return -rest * sympy.Add(*(-term for term in base.args)) ** exponent
-    return e
-
-
-def _terms(e: Any) -> tuple[float, float]:
-    """Bound terms and degree above and below the line of the fraction e, multiplied out.
-
-    Arguments of functions count where they are longer.
-    """
-    inner = [_terms(argument) for argument in e.args]
-    if e.is_Add:
-        below = math.prod(d for _, d in inner)
-        return sum(n * below / d for n, d in inner), below
-    if e.is_Mul:
-        return math.prod(n for n, _ in inner), math.prod(d for _, d in inner)
-    if e.is_Pow and e.exp.is_Integer:
-        k = abs(int(e.exp))
-        # At least the degree: SymPy's polynomials hold what is missing between the powers too.
-        above, below = (max(k, math.comb(int(min(t, 99)) + k - 1, k)) for t in inner[0])
-        return (above, below) if e.exp > 0 else (below, above)
-    return max((max(pair) for pair in inner), default=1.0), 1.0
-
-
-def _respelled(equation: Equation) -> list[Equation]:
-    """Other spellings by SymPy, in the same parameters, that have the same values."""
-    found = []
-    for change in (
-        _sign_inside,
-        sympy.expand,
-        sympy.factor_terms,
-        sympy.factor,
-        sympy.together,
-        sympy.cancel,
-        sympy.powsimp,
-        lambda e: sympy.factor_terms(sympy.expand(e)),
-        lambda e: sympy.powsimp(sympy.factor(e)),
-    ):
-        try:
-            with ONE_AT_A_TIME:
-                expression = settle(change(equation.expression))
-            other = Equation.from_real(expression, equation.variables, equation.parameters)
-        except (ValueError, sympy.PolynomialError, NotImplementedError, RecursionError):
-            continue  # SymPy cannot, or the result is too large to be read
-        if other.parameters == equation.parameters and _agree(equation, other):
-            found.append(other)
-    return found
-
-
-def _agree(one: Equation, other: Equation) -> bool:
-    """Tell whether two spellings have the same values, and are defined at the same places."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(64, len(one.variables)))
-    X[::2] = np.abs(X[::2])
-    theta = rng.normal(size=(4, len(one.parameters)))
-    theta[::2] = np.abs(theta[::2])
-    a, b = evaluate(one.program, theta, X), evaluate(other.program, theta, X)
-    both = np.isfinite(a) & np.isfinite(b)
-    if not np.any(both) or np.any(np.isfinite(a) ^ np.isfinite(b)):
-        return False
-    # Half of the digits: spellings differ in what cancels.
-    size = float(np.median(np.abs(a[both])))
-    return bool(np.allclose(a[both], b[both], rtol=1e-8, atol=1e-8 * size))
 
 
 def count_laws(operators: Sequence[str], n_variables: int, *, most: int = 3000) -> LawCounts:

@@ -23,8 +23,9 @@ from pmsr.laws.prior import LawPriorOption
 from pmsr.laws.units import read_units, resolve_units
 from pmsr.result.fitted import FittedEquation, name_of_row
 from pmsr.result.grouped import fitted_equation
-from pmsr.result.result import Result, choose_winner, library_versions
+from pmsr.result.result import Result, library_versions
 from pmsr.result.scoring import find_log_prior
+from pmsr.result.table import choose_winner
 from pmsr.settings import FINALIST, RandomSeed, Settings, check_settings
 from pmsr.threads import SCREEN
 
@@ -50,6 +51,7 @@ def compare(
     random_seed: RandomSeed = None,
     callback: Callable[[str], None] | None = None,
     verbose: bool = True,
+    **options: Any,
 ) -> pd.DataFrame:
     """Rank equations by how well the data support them.
 
@@ -57,7 +59,7 @@ def compare(
     ----------
     equations, X, y, y_err, X_err, groups, sample_weight
         As in `weigh_equations`, which returns posteriors and predictions too.
-    settings, law_prior, units, interval, random_seed, callback
+    settings, law_prior, units, interval, random_seed, callback, options
         As there.
     verbose
         Whether to show progress in a terminal, if it takes longer than a moment.
@@ -101,6 +103,7 @@ def compare(
             interval=interval,
             random_seed=random_seed,
             callback=weighed,
+            **options,
         )
         estimates = []
         for fitted in result.equations:
@@ -175,6 +178,7 @@ def weigh_equations(
     interval: Sequence[str] = (),
     random_seed: RandomSeed = None,
     callback: Callable[[str], None] | None = None,
+    **options: Any,
 ) -> Result:
     """Weigh equations that a user wrote down, fixed forms included, and rank them.
 
@@ -191,7 +195,7 @@ def weigh_equations(
         observed: 2 is the same as the row twice. Precisions belong in ``y_err``.
     groups
         The experiment to which each row belongs: every law then has constants of its own for each.
-        Sizes of noise too, unless ``settings`` have ``shared_sigma=True``.
+        Sizes of noise too, unless you say ``shared_sigma=True``.
     constants
         Known constants by name, which equations may use as they use columns: a number, a value
         with its standard error, or a PyMC distribution. One that is not exact is a parameter with
@@ -218,6 +222,9 @@ def weigh_equations(
         the others in the list.
     callback
         Called with the name of each equation once it has been weighed.
+    options
+        Single options of :class:`pmsr.Settings`, which are changed in ``settings``:
+        ``noise="student"``, ``extra_noise=True``, ``positive=True``.
 
     Returns
     -------
@@ -243,7 +250,7 @@ def weigh_equations(
         sample_weight=sample_weight,
         constants=constant,
     )
-    settings = check_settings(settings, FINALIST)
+    settings = check_settings(settings, FINALIST, options)
     named = _read_equations(equations, data)
     check_priors(own_priors, list(named.values()))
     check_twice(own_priors, constant)

@@ -73,7 +73,7 @@ def warn(doubts: Sequence[str]) -> None:
         warnings.warn(doubt, ResultWarning, stacklevel=level)
 
 
-def doubt_number_of_points(n_points: int, n_parameters: int) -> list[str]:
+def doubt_number_of_points(n_points: float, n_parameters: int) -> list[str]:
     """Say whether there are too few observations for the parameters and the noise level.
 
     A law without parameters needs as many as a constant, which has one: the constant is what it
@@ -92,12 +92,12 @@ def doubt_number_of_points(n_points: int, n_parameters: int) -> list[str]:
         return []
     if n_parameters == 0:
         return [
-            f"There are {n_points} observations, too few to tell any law from a constant with "
+            f"There are {n_points:g} observations, too few to tell any law from a constant with "
             "noise: many laws pass through so few points. Measure more."
         ]
     s = "" if n_parameters == 1 else "s"
     return [
-        f"There are {n_points} observations for {n_parameters} parameter{s} and the noise level: "
+        f"There are {n_points:g} observations for {n_parameters} parameter{s} and the noise level: "
         "the intervals lean on the prior. Measure more, or prefer a shorter equation."
     ]
 

@@ -91,7 +91,7 @@ def find_families(
         sigma = [np.full(len(noise), sigma) for sigma, noise in found]
         return np.concatenate(sigma), np.concatenate([noise for _, noise in found])
 
-    grouped = group_families(bands, noise_of, len(problem.data.y))
+    grouped = group_families(bands, noise_of, problem.n)
     families = [
         Family(
             equations[face],
@@ -114,7 +114,7 @@ def _band(one: FittedEquation, where: Floats) -> Band:
 def _noise(one: FittedEquation, where: Floats, rows: NDArray[np.int64]) -> tuple[float, Floats]:
     """Return the size of weighed residuals, and that of a measurement at points."""
     problem, sigma = one.problem, noise_level(one)
-    new = problem.noise.new_sigma(np.array([sigma]), problem.columns)
+    new = problem.new_sigma(np.array([sigma]))
     mu = evaluate(one.equation.program, one.evidence.theta[None, :], where)
     noise = np.broadcast_to(problem.noise.spread(mu, new), mu.shape)[0].copy()
     known = problem.columns_at(one.equation.program, one.evidence.theta[None, :]).get("y_err")
@@ -140,7 +140,7 @@ def noise_level(fitted: FittedEquation) -> float:
     low, high = fitted.problem.sigma_bounds
     if not largest > 0.0:
         return low
-    n_free = max(1, len(residuals) - fitted.evidence.rank)
+    n_free = max(1, problem.n - fitted.evidence.rank)
     sigma = largest * float(np.sqrt(np.sum((residuals / largest) ** 2) / n_free))
     return min(max(sigma, low), high)
 

@@ -23,7 +23,7 @@ from pmsr.equation.notation import (
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import Evidence, Weighed, make_target, seed_for
 from pmsr.evidence.model import make_model
-from pmsr.evidence.noise import GAUSSIAN
+from pmsr.evidence.noise import GAUSSIAN, Columns
 from pmsr.evidence.posterior import MAX_POINTWISE, Draws, draw_posterior, to_arviz
 from pmsr.evidence.prediction import (
     SUMMARY,
@@ -196,15 +196,25 @@ class FittedEquation:
 
         Those of plain normal noise are in units of the target.
         """
-        problem, mu = self.problem, self._curve(self.data.X)
-        if problem.noise.name == "gaussian":
+        if self.problem.noise.name == "gaussian":
             return self.residuals
-        columns = problem.columns_at(self.equation.program, self.theta[None, :])
-        sigma = problem.noise.most_likely_sigma(self.data.y, mu[None, :], problem.counts, columns)
-        size = float(sigma[0, 0])
+        y, mu, _, columns = self._at_best
         with np.errstate(all="ignore"):
-            residuals = problem.noise.residuals(self.data.y, mu[None, :], size, columns)
+            residuals = self.problem.noise.residuals(y, mu, self.best_sigma, columns)
             return np.asarray(residuals[0])
+
+    @property
+    def best_sigma(self) -> float:
+        """The sigma that makes the measurements most likely about the best fit."""
+        with np.errstate(all="ignore"):
+            return float(self.problem.noise.most_likely_sigma(*self._at_best)[0, 0])
+
+    @property
+    def _at_best(self) -> tuple[Floats, Floats, Floats, Columns]:
+        """The target, the best fit of shape (1, N), counts, and what the noise knows of rows."""
+        mu = self._curve(self.data.X)[None, :]
+        columns = self.problem.columns_at(self.equation.program, self.theta[None, :])
+        return self.data.y, mu, self.problem.counts, columns
 
     def _curve(self, X: Floats) -> Floats:
         """Return the best fit at points."""
@@ -221,8 +231,8 @@ class FittedEquation:
         Returns
         -------
         DataFrame
-            One row for each parameter and for ``sigma``: ``best_fit`` (for sigma the root mean
-            squared error), posterior ``mean`` and ``sd``, ``low`` and ``high`` of the credible
+            One row for each parameter and for ``sigma``: ``best_fit`` (for sigma the most
+            likely one there), posterior ``mean`` and ``sd``, ``low`` and ``high`` of the credible
             interval. A parameter that the data do not determine is held, with an ``sd`` of zero.
             Where units are known, ``unit`` has those of `parameter_units`, an empty text for what
             has none.
@@ -232,7 +242,7 @@ class FittedEquation:
         best_fit = list(self.draws.theta_map)
         if self.problem.scale.is_free:
             values = np.column_stack([values, self.draws.flat_sigma])
-            names, best_fit = [*names, "sigma"], [*best_fit, self.evidence.rmse]
+            names, best_fit = [*names, "sigma"], [*best_fit, self.best_sigma]
         tails = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
         mean, deviation = mean_and_deviation(values)
         table = pd.DataFrame(
@@ -280,8 +290,8 @@ class FittedEquation:
         if self.is_possible:
             found = parameter_units(self.equation.program, self.units, **self._looks())
         units = {name: unit or "" for name, unit in zip(names, found, strict=True)}
-        # Sigma of residuals that are weighed is not in the unit of the target.
-        sigma = self.units.of_target if self.problem.weights is None else ""
+        # Of the logarithm of the target it is a relative error.
+        sigma = "" if self.problem.noise.link == "log" else self.units.of_target
         return {**units, "sigma": sigma}
 
     def predict(self, X: Any, return_std: bool = False, *, groups: Any = None) -> Any:
@@ -343,7 +353,7 @@ class FittedEquation:
         """Return what :func:`pmsr.evidence.prediction.predict_mixture` wants to know."""
         draws = self.draws
         program = self.equation.program
-        sigma = self.problem.noise.new_sigma(draws.flat_sigma, self.problem.columns)
+        sigma = self.problem.new_sigma(draws.flat_sigma)
         return Component(program, draws.flat_theta, sigma, points, probability)
 
     def tabulate_at(self, points: Floats, level: float) -> pd.DataFrame:
@@ -484,8 +494,9 @@ class FittedEquation:
         if self.evidence.failure is not None:
             return doubts
         y, residuals, p = self.data.y, self.residuals, len(self.equation.parameters)
+        n = self.problem.n
         # What interpolates has too few points, too: the stronger word is enough.
-        doubts += doubt_interpolation(residuals, y, p) or doubt_number_of_points(len(y), p)
+        doubts += doubt_interpolation(residuals, y, p) or doubt_number_of_points(n, p)
         doubts += doubt_noise(self.normal_residuals, y)
         doubts += doubt_beyond(self.equation.text, self.data, self.used, self._curve)
         try:

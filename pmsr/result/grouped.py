@@ -16,6 +16,7 @@ from pmsr.data import check_X, read_labels
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, weigh
+from pmsr.evidence.noise import Columns
 from pmsr.evidence.posterior import Draws, draw_posterior, flatten_groups, join_groups
 from pmsr.evidence.prediction import check_level
 from pmsr.evidence.problem import Problem
@@ -182,10 +183,25 @@ class GroupedEquation(FittedEquation):
         found = []
         for one in self.parts.values():
             residuals = one.normal_residuals
-            own = float(np.std(residuals)) if one.problem.noise.name == "gaussian" else 1.0
+            own = 1.0
+            if one.problem.noise.name == "gaussian":
+                own = float(np.sqrt(np.average(residuals**2, weights=one.problem.counts)))
             is_own = not self.problem.shared_sigma and own > 0.0
             found.append(residuals / own if is_own else residuals)
         return np.concatenate(found)
+
+    @property
+    def _at_best(self) -> tuple[Floats, Floats, Floats, Columns]:
+        """The same of all groups, one after the other."""
+        *arrays, columns = zip(*(one._at_best for one in self.parts.values()), strict=True)
+        y, mu, counts = (np.concatenate(some, axis=-1) for some in arrays)
+        names = columns[0]
+        return (
+            y,
+            mu,
+            counts,
+            {name: np.concatenate([one[name] for one in columns], axis=-1) for name in names},
+        )
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the parameters and the noise level of every group, with their uncertainty.
@@ -199,7 +215,7 @@ class GroupedEquation(FittedEquation):
         tables = {label: one.estimates(level) for label, one in self.parts.items()}
         if self.problem.shared_sigma:
             for one in tables.values():
-                one.loc["sigma", "best_fit"] = self.evidence.rmse
+                one.loc["sigma", "best_fit"] = self.best_sigma
         table = pd.concat(tables, names=["group", "parameter"])
         table.attrs["level"] = level
         return table
@@ -292,7 +308,7 @@ class GroupedEquation(FittedEquation):
         p = len(self.equation.parameters)
         for label, one in self.parts.items():
             y, residuals = one.data.y, one.residuals
-            own = doubt_interpolation(residuals, y, p) or doubt_number_of_points(len(y), p)
+            own = doubt_interpolation(residuals, y, p) or doubt_number_of_points(one.problem.n, p)
             own += doubt_beyond(one.equation.text, one.data, one.used, one._curve)
             doubts += [f"Group {label!r}: {doubt}" for doubt in own]
         doubts += doubt_noise(self.normal_residuals, self.data.y)

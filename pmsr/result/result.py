@@ -1,10 +1,9 @@
 """Equations with their evidence, ranked: the table, averages over them, save and load."""
 
 import platform
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from html import escape
 from importlib.metadata import version
@@ -20,15 +19,13 @@ from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
 from pmsr.equation.mathml import to_mathml
 from pmsr.equation.notation import percent
-from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, is_flat, seed_for, weigh
+from pmsr.evidence.evidence import CHAINS
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
-from pmsr.evidence.priors import read_known, record_known
-from pmsr.evidence.problem import Problem, as_problem
-from pmsr.files import BROKEN, as_count, as_history, as_list, as_number, as_seed, as_text
-from pmsr.laws.identity import Trace, group_laws
-from pmsr.laws.order import find_winner, model_probabilities, pareto_front, rank
+from pmsr.evidence.priors import record_known
+from pmsr.evidence.problem import Problem
+from pmsr.laws.order import model_probabilities, pareto_front
 from pmsr.laws.prior import LawPriorOption
-from pmsr.laws.units import Units, read_units, units_of
+from pmsr.laws.units import Units
 from pmsr.result.coverage import Coverage, describe_coverage, untried_operators
 from pmsr.result.doubts import (
     doubt_chance,
@@ -43,21 +40,10 @@ from pmsr.result.doubts import (
 )
 from pmsr.result.family import Family, find_families, tabulate_families
 from pmsr.result.fitted import FittedEquation, Kind, interval_rows, refuse_labels
-from pmsr.result.grouped import fitted_equation
 from pmsr.result.inclusion import tabulate_inclusion
 from pmsr.result.robustness import N_REWEIGHED, tabulate_robustness
 from pmsr.result.scoring import find_log_prior
 from pmsr.result.storage import (
-    damaged,
-    read_coverage,
-    read_data,
-    read_draws,
-    read_evidence,
-    read_fit,
-    read_folder,
-    read_noise_table,
-    read_prior,
-    read_search,
     record_draws,
     record_evidence,
     record_fit,
@@ -67,10 +53,10 @@ from pmsr.result.storage import (
     write_folder,
 )
 from pmsr.result.suggestion import Bounds, suggest_points
+from pmsr.result.table import make_table, rank_by
 from pmsr.search.engines import engine_of
-from pmsr.search.evolution import Evolution
 from pmsr.search.genome import constant_equation
-from pmsr.settings import ADDED, Search, Settings
+from pmsr.settings import Search, Settings
 
 Floats = NDArray[np.float64]
 
@@ -298,7 +284,7 @@ class Result:
 
         After a conventional search the score is ``rmse``. Simplest first.
         """
-        score = _rank_by(self.equations, self.search)
+        score = rank_by(self.equations, self.search)
         return self.table.iloc[pareto_front(score, self.table["complexity"].to_list())]
 
     @property
@@ -813,303 +799,6 @@ class Result:
         return self.best._repr_latex_()
 
 
-def _rank_by(equations: Sequence[FittedEquation], search: Search | None) -> list[float]:
-    """Return what equations are ranked by, larger first."""
-    engine = engine_of(search)
-    if engine.has_evidence:
-        return [fitted.score for fitted in equations]
-    return [engine.rank(fitted.evidence) for fitted in equations]
-
-
-def choose_winner(equations: Sequence[FittedEquation], search: Search | None = None) -> int:
-    """Return the place of the equation that is put forward, see `find_winner`."""
-    return find_winner(
-        _rank_by(equations, search),
-        [fitted.evidence.log_q_se for fitted in equations],
-        [fitted.equation.complexity for fitted in equations],
-    )
-
-
-def make_table(
-    equations: Sequence[Equation],
-    evidences: Sequence[Evidence],
-    log_priors: Sequence[float] | None = None,
-    log_rest: float = -np.inf,
-) -> pd.DataFrame:
-    """Arrange equations and their evidence as in :attr:`Result.table`, in their order."""
-    log_q = np.array([evidence.log_q for evidence in evidences])
-    log_prior = np.zeros(len(log_q)) if log_priors is None else np.array(log_priors)
-    score = log_q + log_prior
-    # If all failed, all are infinitely far from an equation that could be weighed.
-    best = int(np.argmax(np.where(np.isfinite(score), score, -np.inf)))
-    top, standard = (v[best] if np.isfinite(v[best]) else 0.0 for v in (score, log_q))
-    with np.errstate(over="ignore"):
-        bayes_factor = np.exp(standard - log_q)
-    table = pd.DataFrame(
-        {
-            "equation": [equation.text for equation in equations],
-            "log_q": log_q,
-            "log_q_se": [evidence.log_q_se for evidence in evidences],
-            "log_prior": log_prior,
-            "score": score,
-            "difference": score - top,
-            "probability": model_probabilities(
-                score.tolist(), [equation.key for equation in equations], log_rest
-            ),
-            "bayes_factor": bayes_factor,
-            "parameters": [len(equation.parameters) for equation in equations],
-            "complexity": [equation.complexity for equation in equations],
-            "rmse": [evidence.rmse for evidence in evidences],
-            "prior_sensitivity": [evidence.prior_sensitivity for evidence in evidences],
-        }
-    )
-    # Of dtype object: a column of strings would turn None into NaN.
-    table["failure"] = pd.Series([evidence.failure for evidence in evidences], dtype=object)
-    table["latex"] = [equation.latex() for equation in equations]
-    table.attrs["gamma"] = evidences[0].gamma
-    table.attrs["sigma_bounds"] = evidences[0].sigma_bounds
-    return table
-
-
-def from_evolution(
-    found: Evolution,
-    data: Data | Problem,
-    *,
-    search: Search,
-    settings: Settings,
-    random_seed: int,
-) -> Result:
-    """Make a result of what a search has found.
-
-    Parameters
-    ----------
-    found
-        The search's result.
-    data, search, settings, random_seed
-        What it was called with.
-
-    Returns
-    -------
-    Result
-        Ranked by ``score``, or by ``rmse`` after a conventional search.
-    """
-    problem = as_problem(data, settings, search.max_parameters)
-    thorough = settings.for_finalists()
-    pairs, weighed = list(found.finalists), dict(found.weighed)
-    if not any(np.isfinite(evidence.rmse) for _, evidence in pairs):
-        # A constant can always be weighed.
-        constant = constant_equation(problem.data.names)
-        seed = seed_for(constant.key, random_seed)
-        weighed[constant.key] = weigh(constant.program, problem, thorough, seed, keep=True)
-        pairs.insert(0, (constant, weighed[constant.key].evidence))
-    pairs = [pairs[place] for place in group_laws([Trace(equation.key) for equation, _ in pairs])]
-    # The search leaves out what does not vary; one copy of the rest is enough for all.
-    selected = {names: problem.select(names) for names in {e.variables for e, _ in pairs}}
-    units = units_of(search, problem.data)
-    own_units = {names: units.select(names) for names in selected}
-    fitted = []
-    for equation, evidence in pairs:
-        own = replace(weighed.get(equation.key, Weighed(evidence)), evidence=evidence)
-        log_prior = find_log_prior(
-            equation,
-            selected[equation.variables].data,
-            search.law_prior,
-            units=own_units[equation.variables],
-            evidence=evidence,
-            is_spelled=found.n_screened > 0,
-        )
-        units_here, problem_here = own_units[equation.variables], selected[equation.variables]
-        equation = _readable(equation)
-        if problem.priors:
-            equation, problem_here = problem.suit(equation)
-            own = _with_constants(own, equation, problem_here)
-            units_here = units.select(equation.variables)
-        fitted.append(
-            fitted_equation(
-                equation, own, problem_here, thorough, random_seed, log_prior, units_here
-            )
-        )
-    sizes = [one.equation.complexity for one in fitted]
-    ranked = [fitted[place] for place in rank(_rank_by(fitted, search), sizes)]
-    return Result(
-        equations=tuple(ranked),
-        names=None,
-        problem=problem,
-        settings=thorough,
-        search=search,
-        random_seed=random_seed,
-        chosen=choose_winner(ranked, search),
-        history=tuple({name: _plain(value) for name, value in r.items()} for r in found.history),
-        n_candidates=found.n_candidates,
-        n_failed=found.n_failed,
-        stopped=found.stopped,
-        versions=library_versions(),
-        law_prior=search.law_prior,
-        coverage=Coverage(**{one.name: getattr(found, one.name) for one in fields(Coverage)}),
-        units=units,
-    )
-
-
-def load_result(path: str | Path) -> Result:
-    """Load a result that was saved to a folder.
-
-    Raises
-    ------
-    ValueError
-        If the folder is not a saved result, is damaged, or was tampered with. Nothing in it is
-        executed.
-    """
-    return decode_result(path, *read_folder(path))
-
-
-def decode_result(
-    path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> Result:
-    """Make a result of what a folder holds; errors say that ``path`` is damaged."""
-    try:
-        return _decode(header, arrays)
-    except BROKEN as error:
-        unknown = re.match(r"Unknown function '(\w+)'", str(error))
-        if unknown is not None:
-            raise ValueError(
-                f"{path} was saved with the operator {unknown[1]!r}, which is not there. Add it "
-                f"first, with the form that it had: pmsr.add_operator({unknown[1]!r}, lambda x: "
-                "...)."
-            ) from None
-        raise damaged(path, error) from None
-
-
-def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Result:
-    data = read_data(header["data"], arrays)
-    settings = Settings(**{**ADDED, **header["settings"]})
-    search = None if header["search"] is None else read_search(header["search"])
-    seed = as_seed(header["random_seed"])
-    conventional = not engine_of(search).has_evidence
-    weighed = []
-    for record in as_list(header["equations"]):
-        variables, parameters = as_list(record["variables"]), as_list(record["parameters"])
-        equation = Equation(as_text(record["text"]), variables, parameters)
-        p, n = len(equation.parameters), len(data.y)
-        n_groups = 0 if data.groups is None else len(set(data.groups))
-        evidence = read_evidence(
-            record["evidence"], p, n, conventional=conventional, n_groups=n_groups
-        )
-        weighed.append((record, equation, evidence))
-    problem = _read_problem(data, settings, search, [pair[1:] for pair in weighed])
-    # An earlier version knew of none.
-    priors = {name: read_known(name, one) for name, one in header.get("priors", {}).items()}
-    problem = problem.with_priors(priors)
-    if search is None:
-        # An earlier version knew of none.
-        interval = tuple(map(as_text, as_list(header.get("interval", []))))
-        units = read_units(
-            header.get("units"),
-            data.names,
-            data.target,
-            interval=interval,
-            constants=data.constants,
-        )
-    else:
-        units = units_of(search, data)
-    equations = []
-    for place, (record, equation, evidence) in enumerate(weighed):
-        equation, selected = problem.suit(equation)
-        # An earlier version did not save it. With priors, no law is spelled otherwise.
-        flat = is_flat(equation.program, problem) or len(selected.given) > 0
-        own = Weighed(evidence, read_fit(record.get("fit"), equation.program, is_flat=flat))
-        if problem.parts:
-            own = Weighed(evidence, parts=_read_parts(record["parts"], equation, problem, flat))
-        # An earlier version had one prior for all.
-        log_prior = as_number(record.get("log_prior", 0.0))
-        if not log_prior < np.inf:
-            raise ValueError(f"an equation has log_prior = {log_prior!r}")
-        fitted = fitted_equation(
-            equation, own, selected, settings, seed, log_prior, units.select(equation.variables)
-        )
-        for k, (one, part) in enumerate(
-            zip(fitted.parts.values(), record["parts"] if problem.parts else (), strict=True)
-        ):
-            if part["posterior"] is not None:
-                one.__dict__["draws"] = read_draws(
-                    part["posterior"],
-                    f"{place}.{k}.",
-                    arrays,
-                    equation.parameters,
-                    one.problem.gamma,
-                )
-        if record["posterior"] is not None:
-            # The draws, which were made in another process, take the place of the cached property.
-            fitted.__dict__["draws"] = read_draws(
-                record["posterior"], f"{place}.", arrays, equation.parameters, evidence.gamma
-            )
-        equations.append(fitted)
-    names = header["names"]
-    # An earlier version saved neither.
-    n_failed, of_constant = header.get("n_failed"), header.get("constant_log_prior")
-    result = Result(
-        equations=tuple(equations),
-        names=None if names is None else tuple(map(as_text, as_list(names))),
-        problem=problem,
-        settings=settings,
-        search=search,
-        random_seed=seed,
-        chosen=as_count(header["chosen"]),
-        history=tuple(as_history(header["history"])),
-        n_candidates=as_count(header["n_candidates"]),
-        n_failed=None if n_failed is None else as_count(n_failed),
-        stopped=as_text(header["stopped"]),
-        versions={name: as_text(value) for name, value in header["versions"].items()},
-        law_prior=read_prior(header.get("law_prior", "uniform")),
-        coverage=read_coverage(header.get("coverage", {})),
-        units=units,
-        constant_log_prior=None if of_constant is None else as_number(of_constant),
-        noise_table=read_noise_table(header.get("noise_table")),
-    )
-    if result.constant_log_prior is not None and not result.constant_log_prior < np.inf:
-        raise ValueError(f"a constant has log_prior = {result.constant_log_prior!r}")
-    if result.names is not None and len(set(result.names)) != len(result):
-        raise ValueError(f"{len(result)} equations have the names {', '.join(result.names)}")
-    if result.chosen >= len(result):
-        raise ValueError(f"equation {result.chosen} of {len(result)} is chosen")
-    if result.n_failed is not None and result.n_failed > result.n_candidates:
-        raise ValueError(f"{result.n_failed} of {result.n_candidates} equations failed")
-    return result
-
-
-def _read_problem(
-    data: Data,
-    settings: Settings,
-    search: Search | None,
-    weighed: Sequence[tuple[Equation, Evidence]],
-) -> Problem:
-    """Return what equations were weighed on; refuse evidence that cannot be compared."""
-    gammas = {evidence.gamma for _, evidence in weighed if np.isfinite(evidence.gamma)}
-    bounds = {evidence.sigma_bounds for _, evidence in weighed}
-    if len(gammas) > 1 or len(bounds) > 1:
-        raise ValueError("its equations were weighed with different fractions or bounds")
-    largest = None if search is None else search.max_parameters
-    if largest is None:
-        largest = max(len(equation.parameters) for equation, _ in weighed)
-    problem = Problem.of(data, settings, largest)
-    # A conventional search has no fraction of its own.
-    return replace(problem, gamma=gammas.pop() if gammas else problem.gamma)
-
-
-def _read_parts(
-    records: object, equation: Equation, problem: Problem, is_flat: bool
-) -> tuple[Weighed, ...]:
-    """Return what each group says of an equation; nothing, if only its best fit was known."""
-    found = []
-    for record, part in zip(as_list(records), problem.parts, strict=True):
-        # Where sigma is shared, log q does not divide among the groups.
-        evidence = read_evidence(
-            record["evidence"], len(equation.parameters), len(part.data.y), conventional=True
-        )
-        fit = read_fit(record["fit"], equation.program, is_flat=is_flat)
-        found.append(Weighed(evidence, fit))
-    return tuple(found)
-
-
 def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays of a saved result."""
     arrays: dict[str, NDArray[Any]] = {"X": result.data.X, "y": result.data.y}
@@ -1193,32 +882,6 @@ def _encode(result: Result) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         known = result.units.by_name if result.units.are_known else None
         header |= {"units": known, "interval": result.units.interval_names}
     return header, arrays
-
-
-def _with_constants(weighed: Weighed, equation: Equation, problem: Problem) -> Weighed:
-    """Return evidence with a best value for uncertain constants, if it took them for exact."""
-    evidence, given = weighed.evidence, problem.given
-    missing = len(equation.parameters) - len(evidence.theta)
-    if missing <= 0:
-        return weighed
-    middle = given.from_z(np.zeros((1, len(given))))[0] if len(given) else np.empty(0)
-    theta = np.concatenate([evidence.theta, middle[len(given) - missing :]])
-    return replace(weighed, evidence=replace(evidence, theta=theta, n_parameters=len(theta)))
-
-
-def _readable(equation: Equation) -> Equation:
-    """Return an equation whose text is without needless backquotes."""
-    readable = Equation(str(equation), equation.variables, equation.parameters)
-    same = readable.expression == equation.expression
-    if not same or readable.parameters != equation.parameters:
-        return equation
-    readable.__dict__["key"] = equation.key  # that of the same expression
-    return readable
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of the history as JSON knows it."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def library_versions() -> dict[str, str]:

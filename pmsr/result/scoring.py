@@ -6,7 +6,8 @@ from pmsr.data import Data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import Evidence
 from pmsr.laws.coincidences import Rows, column_signs, count_coincidences
-from pmsr.laws.prior import LawPrior, LawPriorOption, best_spelling, read_law_prior
+from pmsr.laws.prior import LawPrior, LawPriorOption, read_law_prior
+from pmsr.laws.spelling import best_spelling, nonzero_columns
 from pmsr.laws.units import Units
 
 
@@ -57,8 +58,9 @@ def find_log_prior(
     found = count_coincidences(
         equation.program, len(equation.variables), signs=signs, generators=generators, rows=rows
     )
-    spelled = equation if is_spelled else best_spelling(equation, prior)
-    return prior.log_p(spelled.program, found)
+    if not is_spelled:
+        equation = best_spelling(equation, prior, nonzero=nonzero_columns(data))
+    return prior.log_p(equation.program, found)
 
 
 def known_rows(

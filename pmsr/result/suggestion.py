@@ -98,7 +98,7 @@ def _forecast_one(
         mean = np.where(finite, values, 0.0).sum(axis=0) / n
         curve = np.where(finite, (values - mean) ** 2, 0.0).sum(axis=0) / n
     # The mean of sigma squared may be that of a tail which few measurements leave.
-    noise = np.median(face.problem.noise.new_sigma(sigma[some], face.problem.columns)) ** 2
+    noise = np.median(face.problem.new_sigma(sigma[some])) ** 2
     return np.where(is_known, mean, np.nan), curve, np.full(len(points), noise)
 
 
@@ -228,7 +228,8 @@ def _check_bounds(bounds: Any, data: Data) -> dict[str, tuple[float, float]]:
         except (TypeError, ValueError):
             low, high = np.nan, np.nan
         if not -np.inf < low < high < np.inf:
-            raise ValueError(f"bounds of {name!r} must be two rising numbers, got {pair!r}.")
+            shown = " and ".join(map(str, pair)) if isinstance(pair, Sequence) else pair
+            raise ValueError(f"bounds of {name!r} must be two rising numbers, got {shown}.")
         limits[name] = (low, high)
     return limits
 

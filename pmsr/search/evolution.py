@@ -26,6 +26,7 @@ from pmsr.search.finalists import (
     breaks,
     gather,
     order_finalists,
+    read_key,
     reserve,
     spell,
     weigh_finalists,
@@ -34,7 +35,7 @@ from pmsr.search.funnel import Funnel, Unit, enumerate_into
 from pmsr.search.genome import constant_equation
 from pmsr.search.islands import PERIOD, Island, exchange
 from pmsr.search.memory import Records, sum_scores
-from pmsr.search.pilot import make_bench
+from pmsr.search.pilot import N_LEADERS, make_bench
 from pmsr.search.progress import show_progress
 from pmsr.search.restrictions import Restrictions, check_restrictions
 from pmsr.search.sampler import Sampler
@@ -99,8 +100,8 @@ class Evolution:
         them at first sight, and after which generation they came back; 0 if never.
     state, fingerprint
         Where it ended, and of which data, options and seed: `run_evolution` can go on from there.
-    leaders
-        The best equations as the search itself weighed them, best first.
+    known
+        Of a part of a search, the best equations that it knows, best first.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -129,7 +130,7 @@ class Evolution:
     brought_back: int = 0
     state: State | None = None
     fingerprint: str = ""
-    leaders: tuple[Candidate, ...] = ()
+    known: tuple[Equation, ...] = ()
 
     @property
     def winner(self) -> Equation:
@@ -241,8 +242,11 @@ def run_evolution(
             # What is compiled once after installation is not the search's time.
             run.delay(warm_up())
             stopped = run.ended or run.evolve(callbacks, checkpoint, show)
-            goes_on = is_part and stopped not in ENDINGS
-            return run.pause(stopped) if goes_on else run.finish(stopped, show)
+            if not is_part:
+                return run.finish(stopped, show)
+            is_over = stopped in ENDINGS
+            found = run.finish(stopped, show) if is_over else run.pause(stopped)
+            return replace(found, known=run.known())
 
 
 def further(search: Search, after: Evolution) -> Search:
@@ -612,16 +616,23 @@ class _Run:
         # Of what failed to be weighed the closed form is all that is known.
         sound = {equation.key for equation, evidence in pairs if evidence.failure is None}
         final = [law.law for law in laws if spelled[law.key][0].key in sound]
-        return self._found(stopped, archive, [pairs[place] for place in order], final)
+        return self._found(stopped, archive.front, [pairs[place] for place in order], final)
 
     def pause(self, stopped: str) -> Evolution:
-        """Return what is known so far, no finalist weighed again."""
-        return self._found(stopped, Archive(gather(self.judges, self.bench, N_PASSED_ON)))
+        """Return what was done so far, no finalist weighed again."""
+        return self._found(stopped)
+
+    def known(self) -> tuple[Equation, ...]:
+        """Return the best laws so far, the first few as a reader should see them."""
+        found = Archive(gather(self.judges, self.bench, N_PASSED_ON)).leaders[:N_PASSED_ON]
+        laws = [spell(law, found[0].score, self.bench)[0] for law in found[:N_LEADERS]]
+        laws += [read_key(law.key, self.bench.names) for law in found[N_LEADERS:]]
+        return tuple(law for law in laws if breaks(law, self.bench) is None)
 
     def _found(
         self,
         stopped: str,
-        archive: Archive,
+        front: Sequence[Candidate] = (),
         finalists: Sequence[tuple[Equation, Evidence]] = (),
         final: Sequence[int] = (),
     ) -> Evolution:
@@ -630,8 +641,7 @@ class _Run:
         laws_done, shapes = (self.levels.get(kind, Unit(kind, 0, 0)) for kind in ("laws", "shapes"))
         return Evolution(
             finalists=tuple(finalists),
-            front=tuple(archive.front),
-            leaders=tuple(archive.leaders),
+            front=tuple(front),
             population=tuple(
                 name for island in self.islands for name in island.judge.describe(island.names)
             ),

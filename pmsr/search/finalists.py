@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
@@ -13,7 +14,8 @@ from pmsr.evidence.evidence import CHAINS, DRAWS, Weighed
 from pmsr.evidence.posterior import OVERSAMPLING
 from pmsr.evidence.smc import MAX_SWEEPS
 from pmsr.laws.identity import SAME_ERROR, Trace, group_laws, is_among
-from pmsr.laws.prior import best_spelling
+from pmsr.laws.prior import LawPrior
+from pmsr.laws.spelling import best_spelling, nonzero_columns
 from pmsr.search.archive import Candidate
 from pmsr.search.bench import Bench
 from pmsr.search.funnel import REACH, candidate_of
@@ -98,8 +100,12 @@ def spell(law: Candidate, best: float, bench: Bench) -> tuple[Equation, bool]:
     if not bench.is_screened:
         return equation, True
     is_near = law.score >= best - NEAR
-    spelled = best_spelling(equation) if is_near else equation
-    return spelled if breaks(spelled, bench) is None else equation, is_near
+    if not is_near:
+        return equation, False
+    prior = bench.search.law_prior
+    own = prior if isinstance(prior, LawPrior) else None
+    spelled = best_spelling(equation, own, nonzero=nonzero_columns(bench.problem.data))
+    return spelled if breaks(spelled, bench) is None else equation, True
 
 
 def breaks(equation: Equation, bench: Bench) -> str | None:
@@ -197,7 +203,7 @@ def weigh_finalists(
     ----------
     keys
         Of the equations, each with whether it is so near the best that it is worth replicates and
-        more draws. The first two are weighed in any case.
+        more draws; all are fitted from as many starts. The first two are weighed in any case.
     workers, settings, seed
         Of the search.
     limit
@@ -206,6 +212,9 @@ def weigh_finalists(
         As in `reserve`.
     """
     thorough = settings.for_finalists()
+    # With few starts a curved law may miss its best fit, in one group of several above all: log q
+    # would then be tens of nats too small, and its standard error would not say so.
+    rough = replace(settings, n_multistarts=thorough.n_multistarts)
     slowest, weighed = _expected(quick, settings), set()
     half = 0.5 * (time.monotonic() + limit)
     for chunk in batches(list(keys), workers.n_workers):
@@ -214,7 +223,7 @@ def weigh_finalists(
         if clock > until:
             break
         # With other random numbers: the search has chosen those that its own had favoured.
-        effort = [thorough if keys[key] else settings for key in chunk]
+        effort = [thorough if keys[key] else rough for key in chunk]
         found = list(_weigh_again(chunk, workers, effort, seed + 1, until))
         # What few draws cannot weigh, more may.
         failed = {equation.key for equation, one in found if one.evidence.failure is not None}

@@ -10,10 +10,8 @@ from pmsr.data import leave_out_constant
 from pmsr.equation.expression import Equation
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.problem import Problem
-from pmsr.laws.prior import best_spelling
 from pmsr.limits import OutOfTime
 from pmsr.search.evolution import Callback, Evolution, run_evolution
-from pmsr.search.finalists import N_PASSED_ON, read_key
 from pmsr.search.pilot import N_LEADERS, Choice, choose_noise
 from pmsr.search.restrictions import Restrictions
 from pmsr.settings import Search, Settings
@@ -86,14 +84,13 @@ def settle_noise(
         verbose=verbose,
     )
     left = rest(search, first)
-    data = leave_out_constant(problem.data)
-    known = known_laws(first, search, data.names)
-    laws = known[:N_LEADERS]
+    laws = first.known[:N_LEADERS]
     if first.stopped in ("interrupted", "callback"):
         return Settled(problem, settings, left, laws, (), first, is_over=True)
+    data = leave_out_constant(problem.data)
     clock = time.monotonic()
     try:
-        programs = [equation.program for equation in known]
+        programs = [equation.program for equation in first.known]
         noise, table = choose_noise(data, search, settings, random_seed, programs)
     except OutOfTime:
         noise, table = GAUSSIAN.name, ()
@@ -103,7 +100,10 @@ def settle_noise(
         return Settled(problem, settings, left, laws, table, first, is_over)
     settings = replace(settings, noise=noise)
     problem = Problem.of(problem.data, settings, search.max_parameters)
-    laws = (*permitted([Equation(table[0].equation, data.names)], search), *laws)
+    best = Equation(table[0].equation, data.names)
+    rules = Restrictions.of(search, data.names)
+    if rules is None or rules.describe(best.program) is None:  # as it is spelled
+        laws = (best, *laws)
     return Settled(problem, settings, left, laws, table, first)
 
 
@@ -152,23 +152,3 @@ def without_time(left: Search, seconds: float, whole: Search) -> Search:
     if left.max_time is None or whole.max_time is None:
         return left
     return replace(left, max_time=max(LEAST_TIME * whole.max_time, left.max_time - seconds))
-
-
-def known_laws(first: Evolution, search: Search, names: Sequence[str]) -> tuple[Equation, ...]:
-    """Return the best laws that a search knows, the first few as a reader should see them."""
-    laws = []
-    for place, leader in enumerate(first.leaders[:N_PASSED_ON]):
-        law = read_key(leader.key, tuple(names))
-        spellings = (best_spelling(law), law) if place < N_LEADERS else (law,)
-        laws += permitted(spellings, search)[:1]
-    return tuple(laws)
-
-
-def permitted(laws: Sequence[Equation], search: Search) -> list[Equation]:
-    """Return those laws that keep to the user's rules as they are spelled."""
-    kept = []
-    for law in laws:
-        rules = Restrictions.of(search, law.variables)
-        if rules is None or rules.describe(law.program) is None:
-            kept.append(law)
-    return kept

@@ -86,7 +86,7 @@ examples:
 
 c0, c1, ... are parameters to be fitted; others are named after --parameters.
 Names with spaces or signs go in backquotes, and the equation then in single
-quotes. One that begins with a minus follows -- at the end of the line. With
+quotes. One that begins with a minus goes in brackets: '(-c0*H)'. With
 --out DIR the folder holds what that of `pmsr fit` does, but for a search.
 {_ENDINGS}"""
 
@@ -157,10 +157,31 @@ _KNOWN_AS = {
     "--dropna": "--drop-missing",
     "--initial": "--guess",
 }
+# The same for values.
+_VALUES_KNOWN_AS = {
+    "normal": "gaussian",
+    "robust": "student",
+    "outliers": "student",
+    "t": "student",
+    "relative": "proportional",
+    "multiplicative": "lognormal",
+    "counts": "poisson",
+}
+
+
+_MINUS = (
+    "An equation that begins with a minus stands in brackets, '({0})'; a name is joined to its "
+    "option, --target='{0}'"
+)
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that says what a word was probably meant to be."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # Until Python 3.14 -1e6 is an option.
+        self._negative_number_matcher = re.compile(r"-(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$", re.I)
 
     # Any: what argparse hands over.
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -173,6 +194,9 @@ class Parser(argparse.ArgumentParser):
         super().error(message + self._hint(message))
 
     def _hint(self, message: str) -> str:
+        minus = [word for word in self._words if self._begins_with_minus(word)]
+        if minus and ("EQUATION" in message or "expected" in message):
+            return f". {_MINUS.format(minus[0])}"
         if "are required:" in message:
             if "EQUATION" in message:
                 return ". Write them after the file: pmsr compare FILE EQUATION --target COLUMN"
@@ -185,8 +209,14 @@ class Parser(argparse.ArgumentParser):
         known = self._option_string_actions
         return name.startswith("--") and not any(option.startswith(name) for option in known)
 
+    def _begins_with_minus(self, word: str) -> bool:
+        """Tell whether a word looks like an option, and must be a value."""
+        return word[:1] == "-" and word[1:2] != "-" and word[:2] not in self._option_string_actions
+
     def describe_unknown(self, word: str) -> str:
         """Return the end of an error about an option that there is not."""
+        if self._begins_with_minus(word):
+            return f". {_MINUS.format(word)}"
         name = word.split("=")[0]
         known = [option for option in self._option_string_actions if option.startswith("--")]
         meant = [_KNOWN_AS[name]] if _KNOWN_AS.get(name) in known else []
@@ -197,7 +227,8 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         names = list(map(str, action.choices))
-        close = difflib.get_close_matches(str(value), names, n=1)
+        meant = [_VALUES_KNOWN_AS[value]] if _VALUES_KNOWN_AS.get(value) in names else []
+        close = meant or difflib.get_close_matches(str(value), names, n=1)
         hint = f"Did you mean {close[0]!r}?" if close else f"Available: {', '.join(names)}"
         raise argparse.ArgumentError(action, f"invalid choice: {value!r}. {hint}")
 
@@ -206,12 +237,16 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Return what a command line says; one that cannot be understood ends the process with 2."""
     parser = make_parser()
     arguments, rest = parser.parse_known_args(argv)
-    if not rest:
-        return arguments
     own: Parser = arguments.parser if arguments.command else parser
+    if not rest:
+        if getattr(arguments, "shared_sigma", False) and arguments.group_column is None:
+            own.error("--shared-sigma goes with --group-column: there is one experiment")
+        return arguments
     strange = next((word for word in rest if word.startswith("-")), rest[0])
     if strange.startswith("-"):
         own.error(f"unknown option {strange}{own.describe_unknown(strange)}")
+    if "=" in strange and getattr(arguments, "constant", None):
+        own.error(f"unexpected argument {strange!r}. Say --constant once for each")
     if arguments.command == "fit":
         own.error(
             f"one file at a time, got {arguments.data} and {strange}. Join the tables in one file, "
@@ -649,7 +684,7 @@ def _add_seed(group: _Options) -> None:
 def _add_jobs(group: _Options) -> None:
     group.add_argument(
         "--jobs",
-        type=int,
+        type=_jobs,
         metavar="N",
         help="processes that work at the same time, -1 for one per core (default: 1)",
     )
@@ -699,6 +734,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _jobs(text: str) -> int:
+    if not re.fullmatch(r"-?\d+", text) or int(text) == 0:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number, 1 or larger, or -1 for one per core, got {text!r}"
+        )
+    return int(text)
+
+
 def _unit(text: str) -> str:
     if text != "auto" and "=" not in text:
         raise argparse.ArgumentTypeError(
@@ -717,6 +760,8 @@ def _constant(text: str) -> tuple[str, float | tuple[float, float]]:
     """
     name, _, value = text.partition("=")
     try:
+        if "_" in value:  # 1_000 is a number for Python only
+            raise ValueError
         numbers = [float(part) for part in re.split(r"±|\+-|\+/-", value)]
     except ValueError:
         numbers = []
@@ -762,8 +807,17 @@ def _duration(text: str) -> float:
     """
     if text == "none":
         return math.inf
-    parts = re.findall(r"(\d+(?:\.\d*)?|\.\d+)([hms]?)", text)
-    seconds = sum(float(number) * _UNITS[unit or "s"] for number, unit in parts)
-    if "".join(number + unit for number, unit in parts) != text or not seconds > 0.0:
+    number = r"(\d+(?:\.\d*)?|\.\d+)"
+    # A number without a unit is one of seconds if it stands alone; 1h30 could mean two times.
+    shapes = (number, "".join(f"(?:{number}{unit})?" for unit in _UNITS))
+    found = [re.fullmatch(shape, text) for shape in shapes]
+    if found[0] is not None:
+        seconds = float(text)
+    elif found[1] is not None:
+        values = zip(_UNITS.values(), found[1].groups(default="0"), strict=True)
+        seconds = sum(size * float(value) for size, value in values)
+    else:
+        seconds = 0.0
+    if not 0.0 < seconds < math.inf:
         raise argparse.ArgumentTypeError(f"must be a time such as 90s, 10m or 1h30m, got {text!r}")
     return seconds

@@ -9,11 +9,11 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ from pmsr.equation.operators import PARAMETER, VARIABLE, operator_code
 from pmsr.equation.program import Program
 from pmsr.estimator import BayesianSymbolicRegressor, check_guesses
 from pmsr.evidence.evidence import weigh
-from pmsr.evidence.noise import GAUSSIAN, find_noise
+from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.problem import Problem
 from pmsr.files import naming, write_file
 from pmsr.laws.units import read_unit_words, read_units, units_of
@@ -88,6 +88,7 @@ from pmsr.shell.run_folder import (
 )
 from pmsr.shell.tables import describe, print_result, program, short, to_json
 
+T = TypeVar("T")
 WRITING_SHARE = 0.1  # of the time, for the files; predictions that take longer are left out
 DEMO = {
     "operators": ("+", "-", "*", "/", "sqrt"),
@@ -189,6 +190,8 @@ def _start(
     try:
         start_run(path, run, measured)
         return _search(path, run, regressor, data, arguments)
+    except KeyboardInterrupt:
+        raise _interrupted(path) from None
     except (ValueError, OSError) as error:
         if is_new and not (path / CHECKPOINT).exists():
             # What could not begin leaves nothing behind.
@@ -198,11 +201,21 @@ def _start(
         raise _with_way_out(error, path) from error
 
 
+def _interrupted(path: Path) -> KeyboardInterrupt:
+    """Return what ends a search that had no time to write what it has found."""
+    write_log(path, "interrupted")
+    return KeyboardInterrupt(f"interrupted. Go on with: {_resume(path)}")
+
+
+def _resume(path: Path) -> str:
+    return f"{program()} resume {shlex.quote(str(path))}"
+
+
 def _with_way_out(error: Exception, path: Path) -> Exception:
     """Return an error of the system that says how to go on once its cause is gone."""
     if not isinstance(error, OSError) or not (path / CHECKPOINT).exists():
         return error
-    text = f"{error.strerror} Then go on with: {program()} resume {shlex.quote(str(path))}"
+    text = f"{error.strerror} Then go on with: {_resume(path)}"
     return OSError(error.errno, text, error.filename)
 
 
@@ -213,13 +226,10 @@ def _check(chosen: Mapping[str, Any], measured: Measurements) -> Data:
     options = {name: chosen[name] for name in chosen if hasattr(Search, name)}
     search = Search(**options)
     units = units_of(search, data)
-    find_noise(
-        GAUSSIAN.name if chosen["noise"] == AUTO else chosen["noise"],
-        data,
-        extra_noise=chosen["extra_noise"],
-    )
+    noise = GAUSSIAN.name if chosen["noise"] == AUTO else chosen["noise"]
+    measured.check_noise(noise, extra_noise=chosen["extra_noise"])
     primitives = Primitives(search.operators, varying.names, search.max_complexity)
-    guesses = [Equation(guess, data.names) for guess in chosen.get("guesses", ())]
+    guesses = [_read_equation(guess, data) for guess in chosen.get("guesses", ())]
     for guess in guesses:
         law = guess_without_constant(guess, varying)
         equation_genome(law, primitives, rng=np.random.default_rng(0))  # has what it needs
@@ -233,31 +243,45 @@ def _read_measurements(arguments: argparse.Namespace) -> Measurements:
         target=arguments.target,
         features=None if arguments.features is None else tuple(arguments.features),
         error=arguments.error_column,
-        x_errors=dict(arguments.x_error_columns),
+        x_errors=_once(arguments.x_error_columns, "--x-error-columns"),
         weight=arguments.weight_column,
         group=arguments.group_column,
     )
+    table = _read_file(arguments)
     found = read_measurements(
-        _read_file(arguments),
+        table,
         columns,
         str(arguments.data),
         drop_missing=arguments.drop_missing,
-        constants=dict(arguments.constant),
+        constants=_once(arguments.constant, "--constant"),
     )
-    for note in found.notes:
+    for note in found.notes[len(table.attrs.get(NOTES, ())) :]:
         _say(note, arguments)
+    return found
+
+
+def _once(pairs: Iterable[tuple[str, T]], option: str) -> dict[str, T]:
+    """Return values by name, of which none may be given twice."""
+    found: dict[str, T] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{option} gives {name!r} twice. Leave one of them out.")
+        found[name] = value
     return found
 
 
 # Any: a table of pandas, whatever is in it.
 def _read_file(arguments: argparse.Namespace) -> Any:
-    """Read the table that the arguments of a command name."""
-    return read_table(
+    """Read the table that the arguments of a command name, and say what was done to it."""
+    table = read_table(
         arguments.data,
         sheet=arguments.sheet,
         header=not arguments.no_header,
         decimal=arguments.decimal,
     )
+    for note in table.attrs.get(NOTES, ()):
+        _say(note, arguments)
+    return table
 
 
 def _read_units(words: list[str] | None, measured: Measurements) -> dict[str, str] | None:
@@ -267,7 +291,7 @@ def _read_units(words: list[str] | None, measured: Measurements) -> dict[str, st
 
 
 def _is_file(name: str) -> bool:
-    return name != "/" and Path(name).exists()
+    return name not in ("", "/") and Path(name).exists()
 
 
 def _choose_operators(words: list[str] | None, measured: Measurements) -> tuple[str, ...]:
@@ -283,17 +307,18 @@ def _choose_operators(words: list[str] | None, measured: Measurements) -> tuple[
 
 def _announce(chosen: Mapping[str, Any], arguments: argparse.Namespace) -> None:
     """Say how long a search takes, unless the user has said it."""
-    if (
-        arguments.command != "fit"
-        or arguments.time is not None
-        or arguments.generations is not None
-    ):
+    if arguments.command != "fit" or arguments.time is not None:
         return
-    _say(
-        f"searching for {chosen['max_time'] / 60:g} minutes (--time 10m for longer; the first run "
-        "on a machine compiles for a minute besides). Ctrl-C ends it and keeps what was found.",
-        arguments,
-    )
+    if arguments.generations is None:
+        text = (
+            f"searching for {chosen['max_time'] / 60:g} minutes (--time 10m for longer; the first "
+            "run on a machine compiles for a minute besides)"
+        )
+    else:
+        n = arguments.generations
+        what = "1 generation" if n == 1 else f"{n} generations"
+        text = f"searching for {what}, whatever time that takes"
+    _say(f"{text}. Ctrl-C ends it and keeps what was found.", arguments)
 
 
 def _say(text: str, arguments: argparse.Namespace) -> None:
@@ -324,6 +349,8 @@ def resume(arguments: argparse.Namespace) -> int:
         write_settings(path, run)
         write_log(path, f"resumed: {arguments.command_line}")
         return _search(path, run, regressor, data, arguments)
+    except KeyboardInterrupt:
+        raise _interrupted(path) from None
     except OSError as error:
         raise _with_way_out(error, path) from error
 
@@ -364,11 +391,7 @@ def _search(
             _silent_threads(),
             time_limit(limit - to_write),
         ):
-            try:
-                regressor.fit_data(data)
-            except KeyboardInterrupt:
-                write_log(path, "interrupted before anything was found")
-                raise
+            regressor.fit_data(data)
         # They belong to this process, not to the result.
         regressor.callbacks, regressor.checkpoint, regressor.verbose = (), None, False
         if run.noise_table:  # of the search before the first checkpoint
@@ -384,8 +407,7 @@ def _search(
         _tell(result, path, arguments)
     if result.stopped != "interrupted":
         return 0
-    again = f"{program()} resume {shlex.quote(str(path))}"
-    print(f"pmsr: interrupted. Go on with: {again}", file=sys.stderr)
+    print(f"pmsr: interrupted. Go on with: {_resume(path)}", file=sys.stderr)
     return 130
 
 
@@ -442,10 +464,10 @@ def compare(arguments: argparse.Namespace) -> int:
     measured = _read_measurements(arguments)
     path = arguments.out
     data = measured.data
-    laws = [_read_equation(text, arguments, data) for text in arguments.equations]
+    laws = [_read_equation(text, data, arguments.parameters) for text in arguments.equations]
     units = _read_units(arguments.units, measured)
     read_units(units, list(data.names), data.target, interval=arguments.interval)  # or an error
-    find_noise(arguments.noise, data, extra_noise=arguments.extra_noise)
+    measured.check_noise(arguments.noise, extra_noise=arguments.extra_noise)
     if path is not None:
         prepare_folder(path, force=arguments.force)
     with _CountProgress("weighing", len(laws), arguments.quiet) as show:
@@ -482,26 +504,56 @@ def compare(arguments: argparse.Namespace) -> int:
     return 0 if result.best.evidence.failure is None else 1
 
 
-def _read_equation(text: str, arguments: argparse.Namespace, data: Data) -> Equation:
-    """Read an equation; an unknown name may be a parameter, or a second file."""
+def _read_equation(text: str, data: Data, parameters: Sequence[str] | None = None) -> Equation:
+    """Read an equation; an unknown name may be a parameter, or a second file.
+
+    Parameters
+    ----------
+    text, data
+        The equation, and the data whose variables it has.
+    parameters
+        Names of parameters; None where there is no option for them.
+    """
     try:
-        return Equation(text, data.names, arguments.parameters)
-    except ValueError as error:
+        return Equation(text, data.names, parameters or ())
+    except ValueError:
         if Path(text).suffix in (*TEXT, *PARQUET, *EXCEL):
             raise ValueError(
                 f"{text} is no equation. One file at a time: join the tables in one, with a column "
                 "that names the experiment of each row, and say --group-column."
             ) from None
-        found = re.match(r"Unknown name '(\w+)'\. (Did you mean '\w+'\? )?", str(error))
-        if found is None:
+        unknown, hint = _find_unknown(text, data, parameters or ())
+        if not unknown:
             raise
-        name, hint = found[1], found[2] or ""
-        if not any(repr(known) in hint for known in data.names):
-            hint = ""
+        columns = ", ".join(data.names)
+        what = (
+            f"{unknown[0]} is no column"
+            if len(unknown) == 1
+            else (f"{', '.join(unknown[:-1])} and {unknown[-1]} are no columns")
+        )
+        named = f", or named: --parameters {' '.join([*(parameters or ()), *unknown])}"
         raise ValueError(
-            f"{name} is no column: these are {', '.join(data.names)}. {hint}Parameters are written "
-            f"c0, c1, ..., or named: --parameters {' '.join([*arguments.parameters, name])}"
+            f"{what}: these are {columns}. {hint}Parameters are written c0, c1, ..."
+            + named * (parameters is not None)
         ) from None
+
+
+def _find_unknown(text: str, data: Data, parameters: Sequence[str]) -> tuple[list[str], str]:
+    """Return the names in an equation that nobody knows, and which columns may be meant."""
+    unknown: list[str] = []
+    hints = ""
+    while True:
+        try:
+            Equation(text, data.names, [*parameters, *unknown])
+        except ValueError as error:
+            found = re.match(r"Unknown name '(\w+)'\. (Did you mean '(\w+)'\? )?", str(error))
+            if found is None or found[1] in unknown:
+                return unknown, hints
+            unknown.append(found[1])
+            if found[3] in data.names:
+                hints += str(found[2])
+        else:
+            return unknown, hints
 
 
 def show(arguments: argparse.Namespace) -> int:
@@ -533,7 +585,7 @@ def predict(arguments: argparse.Namespace) -> int:
     notes: tuple[str, ...] = ()
     if arguments.drop_missing:
         read, notes = without_missing(read, [*names, *group])
-    for note in (*read.attrs.get(NOTES, ()), *notes):
+    for note in notes:
         _say(note, arguments)
     table = choose_columns(read, names, str(arguments.data))
     labels = [choose_labels(read, name, str(arguments.data)) for name in group]
@@ -579,7 +631,7 @@ def _group_of(path: Path) -> tuple[str, ...]:
 def suggest(arguments: argparse.Namespace) -> int:
     """Say where to measure next."""
     result = read_result(arguments.run_folder)
-    bounds = {name: (low, high) for name, low, high in arguments.bounds}
+    bounds = _once(((name, (low, high)) for name, low, high in arguments.bounds), "--bounds")
     table = result.suggest(arguments.n, bounds)
     if arguments.json:
         about = {"target": result.data.target, "suggestions": table.to_dict("records")}

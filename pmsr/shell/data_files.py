@@ -79,11 +79,15 @@ def read_table(
     """
     path = Path(path)
     kind = path.suffix.lower()
+    if str(path) == "-" or path.is_fifo():
+        raise ValueError(f"{path}: a pipe is no file. Save the table as .csv first.")
+    if path.exists() or kind in TEXT + PARQUET + EXCEL:
+        with path.open("rb"):  # what is not there, or a folder, is no table that is broken
+            pass
     if kind not in TEXT + PARQUET + EXCEL:
         available = ", ".join(TEXT + PARQUET[:1] + EXCEL[:1])
-        raise ValueError(f"{path}: unknown kind of file {kind!r}. Available: {available}.")
-    with path.open("rb"):  # a file that is not there is no table that is broken
-        pass
+        what = f"unknown kind of file {kind!r}" if kind else "its name has no ending"
+        raise ValueError(f"{path}: {what}. Available: {available}.")
     if sheet is not None and kind not in EXCEL:
         raise ValueError(f"{path}: only .xlsx files have sheets. Leave --sheet out.")
     try:
@@ -265,6 +269,7 @@ def _read_excel(path: Path, sheet: str | None, header: bool, decimal: str | None
     book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
     try:
         found = _find_sheet(book.worksheets, sheet)
+        n_sheets = len(book.worksheets)
         found.reset_dimensions()  # what the file says of its size need not be true
         rows: list[list[object]] = []
         for row in found.iter_rows(values_only=True):
@@ -294,6 +299,8 @@ def _read_excel(path: Path, sheet: str | None, header: bool, decimal: str | None
     else:
         names = [f"x{place + 1}" for place in range(longest)]
     columns, notes = _to_columns(list(zip(*rows, strict=True)), names, decimal, None)
+    if sheet is None and n_sheets > 1:
+        notes = [f"The first of {n_sheets} sheets was read, {found.title!r}: see --sheet.", *notes]
     table = pd.DataFrame(dict(enumerate(columns))).reindex(columns=range(longest))
     return _label(table, names, numbers, notes)
 
@@ -330,7 +337,8 @@ def choose_columns(
     source
         What the table is called in errors.
     target
-        Which of them is to be explained, which errors say.
+        Which of them is to be explained, which errors say; the others may then be left out. Without
+        one, all are needed.
 
     Raises
     ------
@@ -345,14 +353,14 @@ def choose_columns(
     >>> choose_columns(table, ["place"], "ramp.csv")
     Traceback (most recent call last):
         ...
-    ValueError: ramp.csv: column 'place' holds text, 'Pisa' in row 0. Leave it out with --features.
+    ValueError: ramp.csv: column 'place' holds text, 'Pisa' in row 0. Numbers are needed there.
     """
     chosen = {}
     for name in names:
         place = _find_column(table, name, source)
         if name in chosen:
             raise ValueError(f"The column {name!r} is asked for twice. Name it once.")
-        role = "target" if name == target else "column"
+        role = "needed" if target is None else "target" if name == target else "feature"
         chosen[name] = _to_numbers(table.iloc[:, place], name, source, role)
     return pd.DataFrame(chosen, index=table.index)
 
@@ -422,6 +430,10 @@ def split_table(
     columns = list(map(str, table.columns))
     if target not in columns:
         choose_columns(table, [target], source)  # says which there are
+    for name in features or ():
+        parts = [part.strip() for part in name.split(",")]
+        if name not in columns and len(parts) > 1 and set(parts) <= set(columns):
+            raise ValueError(f"--features has blanks between columns, not commas, got {name!r}.")
     if features is None:
         features = [name for name in columns if name != target and name not in others]
         blank = [place for place, name in enumerate(columns, start=1) if not name.strip()]
@@ -439,10 +451,12 @@ def split_table(
 
 
 # Any: pandas does not know what is in its cells.
-def _to_numbers(column: Any, name: str, source: str, role: str = "column") -> Any:
-    place = f"{source}: {role} {name!r}"
+def _to_numbers(column: Any, name: str, source: str, role: str) -> Any:
+    place = f"{source}: {'target' if role == 'target' else 'column'} {name!r}"
     missing = column.index[pd.isna(column)]
-    if len(missing):
+    # A column of remarks, say, is no column to complete.
+    is_text = role == "feature" and any(isinstance(value, str) for value in column)
+    if len(missing) and not is_text:
         raise ValueError(
             f"{place} has no value in {in_rows(missing)}. Complete such rows, or leave them out "
             "with --drop-missing."
@@ -461,7 +475,8 @@ def _to_numbers(column: Any, name: str, source: str, role: str = "column") -> An
 
 def _describe_text(column: Any, role: str) -> str:
     """Say what is no number in a column, and what can be done about it."""
-    strange = [(row, value) for row, value in column.items() if not _is_number(value)]
+    found = [(row, value) for row, value in column.items() if not pd.isna(value)]
+    strange = [(row, value) for row, value in found if not _is_number(value)]
     row, value = strange[0]
     shown = shortened(str(value), MAX_SHOWN)
     if isinstance(value, Doubtful):
@@ -476,9 +491,16 @@ def _describe_text(column: Any, role: str) -> str:
         )
     text = f"holds text, {shown!r} in row {row}."
     if len(strange) == 1 and row == column.index[0] and len(column) > 2:
-        return f"{text} If these are units, remove the row and say --units, such as --units x=mm."
+        if row < FIRST_ROW:
+            return f"{text} If these are names of columns, leave --no-header out."
+        units = " and say --units, such as --units x=mm" * (role != "needed")
+        return f"{text} If these are units, remove the row{units}."
     if role == "target":
         return f"{text} A target is a number: correct the column, or choose another --target."
+    if role == "needed":
+        return f"{text} Numbers are needed there."
+    if 2 * len(strange) < len(found):
+        return f"{text} Correct or remove such rows, or leave the column out with --features."
     if len(strange) == len(column) and 1 < len({str(value) for _, value in strange}) < len(column):
         return (
             f"{text} Leave it out with --features, or say --group-column if it names experiments."

@@ -11,6 +11,7 @@ import pandas as pd
 
 from pmsr.data import Data, make_data, suggest
 from pmsr.evidence.distributions import read_constants
+from pmsr.evidence.noise import find_noise
 from pmsr.shell.data_files import NOTES, choose_columns, choose_labels, in_rows, split_table
 from pmsr.shell.wording import in_words_of_a_shell
 
@@ -165,6 +166,13 @@ class Measurements:
         with in_words_of_a_file(self.X.index.to_list(), self.columns):
             constants = read_constants(self.constants)
             return make_data(self.X, self.y, **self.measured, constants=constants)
+
+    def check_noise(self, name: str, *, extra_noise: bool) -> None:
+        """Refuse a noise model that cannot be that of the measurements."""
+        weights = self.sample_weight
+        seen = self.X.index if weights is None else self.X.index[weights != 0.0]
+        with in_words_of_a_file(seen.to_list(), self.columns):
+            find_noise(name, self.data, extra_noise=extra_noise)
 
 
 def read_measurements(

@@ -31,7 +31,8 @@ from pmsr.files import (
 )
 from pmsr.report.content import ReportContent, gather_content
 from pmsr.report.page import write_report
-from pmsr.result.result import Result, library_versions, load_result
+from pmsr.result.loading import load_result
+from pmsr.result.result import Result, library_versions
 from pmsr.result.storage import ARRAYS, HEADER, damaged
 from pmsr.search.checkpoint import read_progress
 from pmsr.search.evolution import Generation

@@ -121,11 +121,12 @@ def print_result(console: Console, result: Result, path: Path | None, report: Pa
     try:
         table = best.estimates()
         units = best.parameter_units
+        what = "relative noise" if best.problem.noise.link == "log" else "noise"
         for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True):
-            name = _name(name)
-            text = f"{name} = {plus_minus(mean, sd)} {units.get(name, '')}".rstrip()
-            is_noise = name == "sigma" or name.startswith("sigma[")
-            meaning = f"  (noise in {best.target})" if is_noise else ""
+            parameter = name[1] if isinstance(name, tuple) else name
+            unit = units.get(parameter, "")
+            text = f"{_name(name)} = {plus_minus(mean, sd)} {unit}".rstrip()
+            meaning = f"  ({what} in {best.target})" if parameter == "sigma" else ""
             console.print(escape(f"    {text}{meaning}"), soft_wrap=True)
     except ValueError:  # weighed, but not sampled; a doubt says so
         pass
@@ -144,7 +145,8 @@ def print_result(console: Console, result: Result, path: Path | None, report: Pa
             console.print(f"Report:  {escape(str(report))}", soft_wrap=True)
         folder = shlex.quote(str(path))
         console.print(f"Predict: {program()} predict {escape(folder)} new.csv", soft_wrap=True)
-        console.print(f"Measure: {program()} suggest {escape(folder)}", soft_wrap=True)
+        if result.data.groups is None:
+            console.print(f"Measure: {program()} suggest {escape(folder)}", soft_wrap=True)
         if result.search is not None:
             console.print(f"Go on:   {program()} resume {escape(folder)}", soft_wrap=True)
 

@@ -6,6 +6,7 @@ import re
 _WORDS = (
     (r"\bextra_noise=True\b", "--extra-noise"),
     (r"\bextra_noise=False\b", "no --extra-noise"),
+    (r"\bnoise=[\"'](\w+)[\"'] or [\"'](\w+)[\"']", r"--noise \1 or \2"),
     (r"\bnoise=[\"'](\w+)[\"']", r"--noise \1"),
     (r"\blaw_prior=[\"'](\w+)[\"']", r"--law-prior \1"),
     (r"\bfitness=[\"'](\w+)[\"']", r"--fitness \1"),
@@ -29,6 +30,8 @@ _WORDS = (
     (r" Convert them with astype\(float\), or leave the column out\.", " Leave the column out."),
     (r"Every column of X\b", "Every column"),
     (r"\bin X\b", "in the file"),
+    (r"Give the folder that save\(\) made\.", "Give the folder that pmsr fit or compare made."),
+    (r"must be an identifier\b", "must be one word of letters, digits and _"),
 )
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import sympy
 from matplotlib.mathtext import MathTextParser
 
 from pmsr.equation.expression import Equation
@@ -10,8 +11,10 @@ from pmsr.equation.notation import (
     latex_with_numbers,
     plus_minus,
     python_source,
+    to_plain,
     typeset,
 )
+from pmsr.equation.operators import OPERATORS, add_operator
 from pmsr.equation.program import evaluate
 
 STRANGE = ["height (cm)", "σ", "fall time [s]", "a_b%{c}$", "<b>&", "x`y", "Δt [°²]", "lambda", "#"]
@@ -101,3 +104,31 @@ def test_no_name_leaves_its_comment_in_the_source():
 def test_an_operator_that_numpy_lacks_is_refused(with_softplus):
     with pytest.raises(ValueError, match=r"NumPy does not have. Use to_callable\(\)"):
         python_source(Equation("c0*softplus(x)", ["x"]), np.array([1.0]), "y")
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (lambda x: sympy.sin(x) / x, "c0*mine(c1*x)"),  # SymPy has a sinc of its own
+        (lambda x: sympy.sin(x) / x, "mine(mine(c0*x))"),
+        (lambda x: x / (1 + x**2), "c0*mine(c1*x)"),
+        (sympy.erf, "c0*mine(c1*x)"),
+        (lambda x: sympy.Min(1, sympy.Max(0, x)), "c0*mine(x) + c1"),
+        (lambda x, y: sympy.Max(x, y), "mine(x, c0)"),
+    ],
+)
+@pytest.mark.parametrize("name", ["own", "sinc", "sinh", "erf", "floor"])
+def test_an_operator_of_ones_own_is_written_out(form, text, name):
+    add_operator(name, form)
+    try:
+        equation = Equation(text.replace("mine", name), ["x"])
+        theta = np.array([0.7, 1.3])[: len(equation.parameters)]
+        namespace: dict = {}
+        exec(python_source(equation, theta, "y"), namespace)
+        x = np.array([-1.5, 0.0, 1e-9, 0.4, 2.5])
+        expected = evaluate(equation.program, theta[None, :], x[:, None])[0]
+        np.testing.assert_allclose(namespace["y"](x), expected, rtol=1e-14)
+        plain = to_plain(equation, theta)
+        assert float(plain.subs("x", 0.4)) == pytest.approx(expected[3], rel=1e-14)
+    finally:
+        del OPERATORS[name]

@@ -53,6 +53,8 @@ def test_codes_are_places_in_the_table():
         ("third", 3, "arity must be 1 or 2, got 3"),
         ("f0", 1, "reads as a number or a parameter"),
         ("pi", 1, "reads as a number or a parameter"),
+        ("e", 1, "reads as a number or a parameter"),
+        ("lambda", 1, "must be an identifier, got 'lambda'"),
     ],
 )
 def test_a_row_that_cannot_work_is_refused(name, arity, match):
@@ -110,7 +112,14 @@ def test_a_row_is_derived_from_its_sympy_form():
     [
         (lambda x: math.sin(x), "must be made of SymPy functions"),
         (lambda x: sympy.Integer(3), "must be a SymPy expression in its arguments, got 3"),
-        (lambda x, y, z: x, "must have 1 or 2 arguments, got 3"),
+        (lambda x, y, z: x, "must have 1 or 2 arguments, got x, y, z"),
+        (sympy.Max, "must have 1 or 2 arguments, got .args"),
+        (lambda x: sympy.I * x, "is not real: I.a"),
+        (lambda x: sympy.sqrt(-1 - x**2), "is not real"),
+        (
+            lambda x: sympy.Mod(x, 1),
+            "Derivative.Mod.a, 1., a., a part of the form of 'mine', has no",
+        ),
         (lambda x: sympy.zeta(x), "no counterpart in Python's math"),
     ],
 )
@@ -127,6 +136,8 @@ def test_a_form_that_cannot_be_derived_is_refused(form, message):
         (lambda x: (sympy.exp(x) - 1) / x, 0.0, 1.0, 0.5),
         (lambda x: sympy.log(x) / (x - 1), 1.0, 1.0, -0.5),
         (lambda x: x / sympy.tanh(x), 0.0, 1.0, 0.0),
+        (sympy.sinc, 0.0, 1.0, 0.0),
+        (lambda x: sympy.sin(sympy.pi * x) / (sympy.pi * x), 0.0, 1.0, 0.0),
     ],
 )
 def test_where_a_form_is_0_over_0_it_has_its_limit(form, place, value, slope):
@@ -167,6 +178,36 @@ def test_a_form_in_pieces_is_each_of_them(form):
     for x, value, slope in ((-1.5, 0.0, 0.0), (2.5, 2.5, 1.0)):
         assert (row.value(x), row.derivative(x, value)) == (value, slope)
         assert (tensor.eval({a: x}), pt.grad(tensor, a).eval({a: x})) == (value, slope)
+
+
+@pytest.mark.parametrize(
+    ("form", "values", "slopes"),
+    [
+        (lambda x: sympy.Min(1, sympy.Max(0, x)), (0.0, 0.25, 1.0), (0.0, 1.0, 0.0)),
+        (lambda x: sympy.real_root(x, 3), (-(2 ** (1 / 3)), 0.25 ** (1 / 3), 4 ** (1 / 3)), None),
+        (sympy.sign, (-1.0, 1.0, 1.0), (0.0, 0.0, 0.0)),
+        (sympy.asinh, (math.asinh(-2.0), math.asinh(0.25), math.asinh(4.0)), None),
+        (lambda x: sympy.pi * x**2, (4 * math.pi, math.pi / 16, 16 * math.pi), None),
+        (lambda x, n=3: x**n, (-8.0, 1 / 64, 64.0), (12.0, 3 / 16, 48.0)),
+    ],
+)
+def test_forms_may_hold_what_sympy_has(form, values, slopes):
+    row = derive_operator("mine", form)
+    a = pt.dscalar()
+    tensor = row.pytensor(a)
+    for k, x in enumerate((-2.0, 0.25, 4.0)):
+        assert row.value(x) == pytest.approx(values[k], rel=1e-14)
+        assert tensor.eval({a: x}) == pytest.approx(values[k], rel=1e-14)
+        slope = row.derivative(x, row.value(x))
+        assert pt.grad(tensor, a).eval({a: x}) == pytest.approx(slope, rel=1e-12)
+        assert slopes is None or slope == slopes[k]
+
+
+def test_a_form_of_two_arguments_is_written_for_pytensor():
+    row = derive_operator("angle", sympy.atan2)
+    a, b = pt.dscalars("a", "b")
+    tensor = row.pytensor(a, b)
+    assert tensor.eval({a: 1.0, b: -2.0}) == row.value(1.0, -2.0) == math.atan2(1.0, -2.0)
 
 
 ADD_A_FORM = """

@@ -1,13 +1,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pymc as pm
 import pytest
 from quadrature import CHARTS, Chart, surface_log_q
+from scipy.stats import norm
 
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.atlas import Atlas
-from pmsr.evidence.evidence import compute_evidence, make_target
+from pmsr.evidence.evidence import compute_evidence, fit_equation, make_target
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.scale import ScaleLaw
 from pmsr.settings import FINALIST, Settings
@@ -196,3 +198,33 @@ def test_a_law_that_is_linear_once_redundant_parameters_are_held_is_that_linear_
         found = compute_evidence(text, *shelf, settings=INVARIANT, random_seed=0)
         se = np.hypot(found.log_q_se, line.log_q_se)
         assert found.failure is None and abs(found.log_q - line.log_q) <= 4.0 * se
+
+
+def test_a_flat_parameter_next_to_one_with_a_prior_has_limits():
+    # All rates of a decay above some predict the same: flat, they have infinite mass.
+    x = np.linspace(0.4, 4.0, 10)
+    noise = np.array([0.1, -0.2, 0.05, 0.15, -0.1, -0.05, 0.2, -0.15, 0.1, -0.1])
+    y, options = 3.0 * np.exp(-0.7 * x) + noise, {"priors": {"c0": pm.Normal.dist(3, 1)}}
+    settings = replace(FINALIST, parameter_prior="flat")
+    fitted = fit_equation("c0*exp(-c1*x0)", x, y, settings=settings, random_seed=1, **options)
+    found = compute_evidence("c0*exp(-c1*x0)", x, y, settings=settings, random_seed=1, **options)
+    region = fitted.region
+    c0, c1 = np.linspace(-3.0, 9.0, 241), np.linspace(-8.0, 12.0, 2001)
+    theta = np.stack([one.ravel() for one in np.meshgrid(c0, c1, indexing="ij")], axis=1)
+    theta = theta[np.min(region.squares(theta), axis=0) <= region.radius**2]
+    assert -7.9 < theta[:, 1].min() and theta[:, 1].max() < 11.9
+    sse = np.sum((theta[:, :1] * np.exp(-theta[:, 1:] * x) - y) ** 2, axis=1)
+    high = np.log(settings.sigma_bounds(y)[1])
+    u = np.linspace(high - 6.0, high, 400)
+    edges = np.where((u == u[0]) | (u == u[-1]), np.log(0.5), 0.0)
+    log_z = [
+        np.logaddexp.reduce([
+            np.logaddexp.reduce(
+                norm.logpdf(theta[:, 0], 3.0, 1.0)
+                + phi * (-5.0 * np.log(2.0 * np.pi) - 10.0 * v - 0.5 * sse * np.exp(-2.0 * v))
+            ) + v + edge
+            for v, edge in zip(u, edges, strict=True)
+        ])
+        for phi in (1.0, 10.0**-0.5)
+    ]  # fmt: skip
+    assert found.log_q == pytest.approx(log_z[0] - log_z[1], abs=0.03)

@@ -14,7 +14,8 @@ from pmsr.evidence.noise import GAUSSIAN, NOISES, find_noise
 from pmsr.evidence.posterior import draw_posterior, to_arviz
 from pmsr.evidence.prediction import predict
 from pmsr.evidence.problem import Problem
-from pmsr.result.result import from_evolution, load_result
+from pmsr.result.loading import load_result
+from pmsr.result.searched import from_evolution
 from pmsr.search.evolution import run_evolution
 from pmsr.settings import QUICK, Search, Settings
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.integrate import simpson
 from scipy.special import ndtr
-from scipy.stats import kstest, norm
+from scipy.stats import kstest, norm, t
 
 from pmsr.data import load_galileo, make_sine
 from pmsr.equation.expression import Equation
@@ -322,3 +322,25 @@ def test_pymcs_own_driver_samples_the_same_posterior_on_the_model_that_users_get
     assert abs(log_q[0].mean() - log_q[1].mean()) < 0.15
     with pytest.raises(ValueError, match=r"Unknown sampler 'nuts'\. Available: kernel, pymc"):
         sample_posterior(text, *data, sampler="nuts")
+
+
+@pytest.mark.parametrize("noise", ["student", "proportional"])
+def test_the_noise_of_a_law_without_parameters_is_that_of_its_exact_density(noise):
+    x = np.linspace(0.4, 4.0, 10)
+    y = 2.0 * x * np.array([1.9, 0.6, 1.4, 0.3, 1.1, 0.8, 1.7, 0.5, 1.2, 0.9])
+    settings = Settings(noise=noise)
+    idata = sample_posterior("2*x0", x, y, settings=settings, random_seed=1)
+    bounds = settings.sigma_bounds(np.log(y) if noise == "proportional" else y)
+    u = np.linspace(*np.log(bounds), 4001)
+    size = np.exp(u)[:, None]
+    if noise == "student":
+        log_l = t.logpdf(y, 4, loc=2.0 * x, scale=size)
+    else:
+        log_l = norm.logpdf(y, loc=2.0 * x, scale=size * 2.0 * x)
+    log_density = log_l.sum(axis=1) + u
+    density = np.exp(log_density - log_density.max())
+    mean, square = (simpson(density * np.exp(k * u), x=u) / simpson(density, x=u) for k in (1, 2))
+    sigma = idata.posterior["sigma"].to_numpy()
+    # Draws are stratified: they know the moments far better than independent ones.
+    assert sigma.mean() == pytest.approx(mean, rel=0.005)
+    assert sigma.std() == pytest.approx(np.sqrt(square - mean**2), rel=0.03)

@@ -75,6 +75,44 @@ def test_a_shared_sigma_of_a_linear_law_is_the_law_of_indicator_columns():
     assert abs(found.log_q - found.log_q_linear) < 3 * found.log_q_se
 
 
+def exact_shared_log_q(rank, square, n, gamma, high):
+    """Log q of a linear law with flat priors, by the trapezoid rule in log sigma."""
+    u = np.linspace(np.log(1e-6 * high), np.log(high), 20001)
+    log_z = []
+    for phi in (1.0, gamma):
+        log_l = -phi * (n * u + 0.5 * square * np.exp(-2 * u) + 0.5 * n * np.log(2 * np.pi))
+        log_density = log_l + (1 + rank) * u + 0.5 * rank * np.log(2 * np.pi / phi)
+        top = log_density.max()
+        log_z.append(top + np.log(trapezoid(np.exp(log_density - top), u)))
+    return log_z[0] - log_z[1]
+
+
+@pytest.mark.parametrize(("f_ratio", "pays"), [(2.0, False), (2.65, False), (2.75, True)])
+def test_a_second_constant_for_each_of_five_groups_pays_at_an_f_ratio_of_2_7(f_ratio, pays):
+    """With p = 0.04 of an F-test; 2.70 is where these closed forms are equal."""
+    rng = np.random.default_rng(3)
+    rows = np.linspace(0.5, 4.0, 8)
+    line = np.column_stack([rows, np.ones(8)])
+    basis = np.linalg.qr(line)[0]
+    noise = rng.standard_normal((5, 8))
+    noise -= noise @ basis @ basis.T
+    noise *= np.sqrt(30 / np.sum(noise**2))  # mean squared error 1
+    shift = basis[:, 1] * np.sqrt(f_ratio)
+    y = (10 * rows + shift + noise).ravel()
+    labels = np.repeat(list("abcde"), 8)
+    log_q = []
+    for text in ("c0*x0", "c0*x0 + c1"):
+        found = compute_evidence(
+            text, np.tile(rows, 5), y, groups=labels, settings=SHARED, random_seed=1
+        )
+        log_q.append(found.log_q_linear)
+        square = 30 + (5 * f_ratio if text == "c0*x0" else 0)
+        high = 2 * np.std((10 * rows + shift + noise) - np.mean(y.reshape(5, 8), axis=1)[:, None])
+        exact = exact_shared_log_q(found.rank, square, 40, 1 / np.sqrt(8), high)
+        assert found.log_q_linear == pytest.approx(exact, abs=1e-4)
+    assert (log_q[1] > log_q[0]) == pays
+
+
 def by_quadrature(density, curve, slope, y, places):
     """Log q of one parameter a group, by the trapezoid rule in theta and in log sigma."""
     low, high = bounds_of(y)

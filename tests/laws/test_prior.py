@@ -14,7 +14,6 @@ from pmsr.laws.coincidences import Coincidences, Generators, count_coincidences
 from pmsr.laws.prior import (
     LawCounts,
     LawPrior,
-    best_spelling,
     count_laws,
     find_log_priors,
     fraction_cost,
@@ -349,36 +348,6 @@ def test_the_number_of_laws_grows_about_fourfold_with_each_node():
     assert math.log(3.0) < counts.growth < math.log(5.0)
     with pytest.raises(ValueError, match="Unknown operator 'plus'"):
         count_laws(("plus",), 1)
-
-
-@pytest.mark.parametrize(
-    ("text", "columns", "best"),
-    [
-        ("c0*x + x*y", "xy", "x*(c0 + y)"),
-        ("(c0*x + c1*x*y)/(x*y)", "xy", "c1 + c0/y"),
-        ("c0*x/(c1 + x)", "x", "c0*x/(c1 + x)"),
-        ("x*y + c0*x + c1*y", "xy", "x*y + c0*x + c1*y"),
-        ("(x**2 - 1)/(x - 1)", "x", "1 + x"),
-        ("c0*x**2 + 2*c0*x + c0", "x", "c0*(1 + x)**2"),
-        ("-x**2/(c0 + x)", "x", "x**2/(c0 - x)"),
-        ("c0*exp(-t/c1)", "t", "c0*exp(t/c1)"),
-        ("2*c0*x - c1 + 3", "x", "c0 + c1*x"),
-    ],
-)
-def test_the_spelling_with_the_largest_prior_is_shown(text, columns, best):
-    law = Equation(text, list(columns))
-    shown = best_spelling(law)
-    assert str(shown) == best
-    assert LawPrior().log_p(shown.program) >= LawPrior().log_p(law.program)
-
-
-def test_what_no_reader_reads_is_left_as_it_is():
-    fractions = " + ".join(f"sin(c{k}*x**{k})/(c{k + 1} + x)" for k in range(2, 22, 2))
-    start = time.process_time()
-    for text in (fractions, "(c0 + c1*x + c2*sin(x))**1000", "x**9999 + c0"):
-        law = Equation(text, ["x"])
-        assert LawPrior().log_p(best_spelling(law).program) >= LawPrior().log_p(law.program)
-    assert time.process_time() - start < 20.0
 
 
 def test_describing_takes_microseconds():

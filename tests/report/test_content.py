@@ -12,7 +12,8 @@ from pmsr.limits import time_limit
 from pmsr.report.content import gather_content
 from pmsr.report.page import render_report
 from pmsr.result.comparison import weigh_equations
-from pmsr.result.result import from_evolution, library_versions
+from pmsr.result.result import library_versions
+from pmsr.result.searched import from_evolution
 from pmsr.search.evolution import run_evolution
 from pmsr.settings import QUICK, Search, Settings
 

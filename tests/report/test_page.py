@@ -24,7 +24,8 @@ from pmsr.report.content import ReportContent, gather_content
 from pmsr.report.digits import digits_for, short
 from pmsr.report.page import PAPER, SOFTWARE, render_report, write_report
 from pmsr.result.comparison import weigh_equations
-from pmsr.result.result import library_versions, make_table
+from pmsr.result.result import library_versions
+from pmsr.result.table import make_table
 
 SHELF = load_galileo("shelf")
 EVIL = "<script>alert(1)</script>"

@@ -14,7 +14,7 @@ from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import compute_evidence
 from pmsr.laws.prior import LawPrior
 from pmsr.result.comparison import compare, weigh_equations
-from pmsr.result.result import load_result
+from pmsr.result.loading import load_result
 from pmsr.result.storage import HEADER
 from pmsr.settings import FINALIST, Settings
 

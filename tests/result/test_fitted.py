@@ -18,6 +18,7 @@ from pmsr.evidence.prediction import predict
 from pmsr.laws.units import read_units
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
+from pmsr.result.family import noise_level
 from pmsr.result.fitted import FittedEquation
 from pmsr.settings import QUICK, Settings
 
@@ -143,7 +144,7 @@ def test_estimates_summarise_the_draws(line):
     low, high = np.quantile(draws, [0.1, 0.9])
     expected = [line.theta[1], draws.mean(), draws.std(), low, high]
     np.testing.assert_allclose(table.loc["c1"], expected, rtol=1e-12)
-    assert table.loc["sigma", "best_fit"] == line.evidence.rmse
+    np.testing.assert_allclose(table.loc["sigma", "best_fit"], line.evidence.rmse, rtol=1e-12)
     assert table.attrs["level"] == 0.8
 
 
@@ -356,6 +357,22 @@ def test_parameters_have_units_where_those_of_the_columns_are_known():
     assert whole.loc[("c0*sqrt(H)", "c0"), "unit"] == "mm**(1/2)"
 
 
+@pytest.mark.parametrize(
+    ("noise", "relative"),
+    [("gaussian", False), ("student", False), ("proportional", True), ("lognormal", True)],
+)
+def test_sigma_is_a_pure_number_where_noise_is_relative(noise, relative):
+    settings = replace(QUICK, noise=noise)
+    table = weigh_equations(
+        ["c0*sqrt(H)"], *SHELF, settings=settings, units=IN_MM, sample_weight=[1, 2, 1, 1, 2]
+    ).best.estimates()
+    sigma = table.loc["sigma"]
+    assert sigma["unit"] == ("" if relative else "mm")
+    # What is most likely is within what is probable, in the same unit.
+    assert sigma["low"] < sigma["best_fit"] * 1.5 and sigma["best_fit"] < sigma["high"]
+    assert (sigma["best_fit"] < 0.1) == relative
+
+
 def test_without_units_nothing_is_said_of_them(line):
     assert "unit" not in line.estimates() and line.parameter_units == {}
     assert line.is_possible
@@ -384,3 +401,43 @@ def test_a_law_that_ends_where_the_data_end_is_doubted():
     doubts = " ".join(result["exp(sqrt(c0*log(x0)))"].warnings)
     assert "is not defined at x0 = 0.94, just beyond the data (1.1 to 9.1)" in doubts
     assert not any("not defined" in one for one in result["c0*x0**c1"].warnings)
+
+
+def test_a_count_is_that_many_rows_in_whatever_is_said_of_a_law():
+    # Errors that differ, and rows that were seen more often where they are large.
+    x = np.linspace(0.5, 5.0, 8)
+    counts = np.array([1, 1, 1, 2, 1, 3, 4, 9])
+    y = 2.0 * x + np.array([0.2, -0.1, 0.3, -0.3, 0.1, 0.2, -0.4, 0.1])
+    errors, group = np.linspace(0.05, 0.8, 8), np.tile(["a", "b"], 4)
+
+    def weigh(rows, **options):
+        known = {name: values[rows] for name, values in options.items()}
+        laws = ["c0*x0", "2*x0"]
+        return weigh_equations(laws, x[rows], y[rows], settings=QUICK, random_seed=1, **known)
+
+    every, repeated = np.arange(8), np.repeat(np.arange(8), counts)
+    for known in ({"y_err": errors}, {}):
+        few, many = weigh(every, sample_weight=counts, **known), weigh(repeated, **known)
+        for one, other in zip(few, many, strict=True):
+            width = [np.ptp(law.predict_interval([2.0])) for law in (one, other)]
+            assert width[0] == pytest.approx(width[1], rel=0.02)
+            assert noise_level(one) == pytest.approx(noise_level(other), rel=1e-9)
+        line = few["c0*x0"]
+        table = predict(line.posterior, pd.DataFrame({"x0": [2.0]}))
+        found = table[["prediction_low", "prediction_high"]].to_numpy()
+        np.testing.assert_allclose(found, line.predict_interval([2.0]), rtol=1e-9)
+        assert few.problem.constant_log_q == pytest.approx(many.problem.constant_log_q)
+    one = weigh(every, sample_weight=counts, groups=group)["2*x0"]
+    other = weigh(repeated, groups=group)["2*x0"]
+    largest = [np.max(np.abs(law.normal_residuals)) for law in (one, other)]
+    assert largest[0] == pytest.approx(largest[1], rel=1e-9)
+
+
+def test_the_number_of_observations_is_that_of_the_counts():
+    x, y = [1.0, 2.0, 3.0], [1.1, 1.9, 3.2]
+    few = weigh_equations(["c0*x0"], x, y, settings=QUICK, random_seed=1).best
+    many = weigh_equations(
+        ["c0*x0"], x, y, sample_weight=[4, 4, 4], settings=QUICK, random_seed=1
+    ).best
+    assert any(doubt.startswith("There are 3 observations") for doubt in few.warnings)
+    assert not any("observations" in doubt for doubt in many.warnings)

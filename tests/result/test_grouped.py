@@ -10,7 +10,7 @@ from pmsr.report.content import gather_content
 from pmsr.report.page import write_report
 from pmsr.result.comparison import compare, weigh_equations
 from pmsr.result.grouped import GroupedEquation
-from pmsr.result.result import load_result
+from pmsr.result.loading import load_result
 from pmsr.settings import QUICK
 
 N = 6
@@ -153,6 +153,22 @@ def test_intervals_of_a_group_know_what_the_others_say_of_a_shared_sigma():
     for label in SLOPES:
         spread = [one.parts[label].estimates().loc["sigma", "sd"] for one in (own, shared)]
         assert spread[1] < spread[0]
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "student", "proportional"])
+def test_the_most_likely_sigma_is_shared_by_all_groups(noise):
+    settings = replace(SHARED, noise=noise)
+    law = weigh_equations(["c0*x0"], x, y, groups=labels, settings=settings, random_seed=1).best
+    table = law.estimates()["best_fit"].unstack()
+    assert table["sigma"].nunique() == 1
+    curve = table["c0"].loc[list(map(str, labels))].to_numpy() * np.ravel(x)
+
+    def log_density(sigma):
+        noise = law.problem.noise
+        return noise.log_density(np.asarray(y), curve, sigma, {}).sum()
+
+    best = float(table["sigma"].iloc[0])
+    assert log_density(best) > max(log_density(1.02 * best), log_density(best / 1.02))
 
 
 def test_a_part_never_forgets_that_sigma_is_shared():

@@ -4,7 +4,7 @@ import pytest
 from pmsr.data import make_data
 from pmsr.equation.expression import Equation
 from pmsr.result.coverage import Coverage, describe_coverage
-from pmsr.result.result import from_evolution
+from pmsr.result.searched import from_evolution
 from pmsr.search import columns, pilot
 from pmsr.search.columns import LATEST, UNCHANGED, find_left_out, find_relevant, find_return
 from pmsr.search.evolution import run_evolution

@@ -41,6 +41,13 @@ def test_the_conventional_engine_fits_and_nothing_else():
     assert engine.show(evidence) == f"RMSE {evidence.rmse:.4g}"
 
 
+def test_the_error_of_a_law_without_parameters_counts_rows_as_often_as_they_were_seen():
+    data = make_data([1.0, 2.0, 3.0], [1.0, 2.0, 4.0], sample_weight=[1, 1, 2])
+    equation = Equation("x0", ["x0"])
+    found = fit_rmse(equation.program, Problem.of(data, QUICK), QUICK, seed_for("x0", 0))
+    assert found.rmse == pytest.approx(np.sqrt(2 / 4))
+
+
 @pytest.mark.parametrize(("fitness", "is_finite"), [("evidence", True), ("rmse", False)])
 def test_an_engine_says_whether_it_computes_evidence(fitness, is_finite):
     engine = ENGINES[fitness]

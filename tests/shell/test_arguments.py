@@ -63,6 +63,17 @@ FIT = ["fit", "t.csv", "--target", "D"]
         (["show", "run", "more"], "unexpected argument 'more'"),
         (["compare", "t.csv", "--target", "D"], "Write them after the file"),
         (["compare", "t.csv", "c0", "--target", "D", "--noise", "auto"], "invalid choice: 'auto'"),
+        ([*FIT, "--noise", "normal"], "Did you mean 'gaussian'?"),
+        ([*FIT, "--time", "1h30"], "must be a time such as 90s, 10m or 1h30m, got '1h30'"),
+        ([*FIT, "--jobs", "0"], "must be a whole number, 1 or larger, or -1 for one per core"),
+        ([*FIT, "--jobs", "two"], "got 'two'"),
+        ([*FIT, "--constant", "g=1_000"], "must be NAME=VALUE"),
+        ([*FIT, "--constant", "g=9.81", "k=2"], "Say --constant once for each"),
+        ([*FIT, "--shared-sigma"], "--shared-sigma goes with --group-column"),
+        ([*FIT, "--guess", "-c0*H"], "stands in brackets, '(-c0*H)'"),
+        (["compare", "t.csv", "-c0*H", "--target", "D"], "stands in brackets, '(-c0*H)'"),
+        (["compare", "t.csv", "c0", "-c0*H", "--target", "D"], "stands in brackets, '(-c0*H)'"),
+        (["fit", "t.csv", "--target", "-D"], "joined to its option, --target='-D'"),
     ],
 )
 def test_what_is_misspelt_is_said_to_be(words, message, capsys):
@@ -76,6 +87,12 @@ def test_options_may_be_shortened_and_values_may_be_long():
     found = parse([*FIT, "--feat", "drop height [m]", "t", "--time", "1h"])
     assert found.features == ["drop height [m]", "t"] and found.time == 3600.0
     assert isinstance(make_parser(), Parser)
+    assert [parse([*FIT, "--time", text]).time for text in ("90", "1.5h", "1h1s")] == [
+        90,
+        5400,
+        3601,
+    ]
+    assert parse([*FIT, "--target=-D", "--guess", "(-c0*H)"]).target == "-D"
 
 
 def measure(code):

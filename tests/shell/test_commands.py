@@ -23,7 +23,8 @@ from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.evidence import evidence
 from pmsr.evidence.evidence import CHAINS
 from pmsr.limits import time_left
-from pmsr.result.result import STORED, from_evolution
+from pmsr.result.result import STORED
+from pmsr.result.searched import from_evolution
 from pmsr.result.storage import HEADER
 from pmsr.search.checkpoint import read_progress
 from pmsr.search.evolution import _Run
@@ -139,7 +140,9 @@ def test_fit_leaves_a_folder_and_prints_a_table(data, tmp_path, capsys):
     folder = tmp_path / "ramp & shelf-run"
     assert {path.name for path in folder.iterdir() if path.suffix != ".npz"} | {CHECKPOINT} == FILES
     printed = capsys.readouterr()
-    assert printed.err == ""
+    assert (
+        printed.err.startswith("pmsr: searching for 6 generations") and "\n" not in printed.err[:-1]
+    )
     lines = printed.out.splitlines()
     assert lines[0].startswith("5 observations of D, ")
     assert [line for line in lines if line.startswith(">  c0*sqrt(H) ")]
@@ -224,6 +227,15 @@ def test_guesses_are_met(data, capsys):
         (["--target", "D", "--guess", "c0*("], '(at the end of "c0*(")'),
         (["--target", "D", "--guess", "c0*sin(H)", "--generations", "1"], "needs the operator"),
         (["--target", "D", "--population", "7"], "--population must be even"),
+        (["--target", "D", "--operators", "+-*/"], "put a space between operators"),
+        (["--target", "D", "--operators", ""], "At least one operator is needed, got none. Avail"),
+        (["--target", "D", "--features", "H,D"], "blanks between columns, not commas, got 'H,D'"),
+        (
+            ["--target", "D", "--guess", "a*H + b"],
+            "a and b are no columns: these are H. Parameters",
+        ),
+        (["--target", "D", "--constant", "g=1", "--constant", "g=2"], "--constant gives 'g' twice"),
+        (["--target", "D", "--x-error-columns", "H=a", "H=b"], "columns gives 'H' twice"),
     ],
 )
 def test_a_mistake_is_an_error_of_one_line_and_leaves_nothing(
@@ -245,6 +257,8 @@ def test_a_mistake_is_an_error_of_one_line_and_leaves_nothing(
         ("H,H,D\n1,1,2\n2,2,3\n", "2 columns are called 'H'"),
         ("H,D\n1,2\n2,2\n", "The target 'D' is constant"),
         ("H,D\n1,2\n", "At least two rows are needed"),
+        ("H,D\n1,2\n2,3\n3,5\nTotal,10\n", "Correct or remove such rows, or leave"),
+        ("H,note,D\n1,,2\n2,good,3\n3,,5\n", "'note' holds text, 'good' in row 3. Leave it out"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_an_error_of_one_line(tmp_path, text, words, capsys):
@@ -258,6 +272,12 @@ def test_a_file_that_cannot_be_used_is_an_error_of_one_line(tmp_path, text, word
 def test_a_missing_file_is_an_error_of_one_line(capsys):
     assert main(["fit", "none.csv", "--target", "D"]) == 1
     assert capsys.readouterr().err == "pmsr: none.csv: No such file or directory\n"
+    assert main(["fit", "-", "--target", "D"]) == 1
+    assert capsys.readouterr().err == "pmsr: -: a pipe is no file. Save the table as .csv first.\n"
+    assert main(["fit", ".", "--target", "D"]) == 1
+    assert capsys.readouterr().err == "pmsr: .: Is a directory\n"
+    assert main(["fit", "data", "--target", "D"]) == 1
+    assert "data: its name has no ending. Available: .csv" in capsys.readouterr().err
 
 
 def test_nothing_is_overwritten_unless_forced(run, data, capsys, tmp_path):
@@ -344,7 +364,7 @@ def test_ctrl_c_keeps_what_was_found_and_resume_goes_on(data, tmp_path, capsys, 
         patch.setattr(commands, "log_generation", interrupt)
         assert main([*command, "run"]) == 130
     printed = capsys.readouterr()
-    assert printed.err == "pmsr: interrupted. Go on with: pmsr resume run\n"
+    assert printed.err.splitlines()[1:] == ["pmsr: interrupted. Go on with: pmsr resume run"]
     assert "D = " in printed.out
     assert FILES <= {path.name for path in (tmp_path / "run").iterdir()}
     assert "The search was interrupted" in (tmp_path / "run" / "report.html").read_text()
@@ -362,7 +382,8 @@ def test_ctrl_c_before_anything_was_found_says_so(data, tmp_path, capsys, monkey
         patch.setattr("pmsr.estimator.run_evolution", interrupt)
         options = ["--generations", "2", "--out", "run"]
         assert main(["fit", data, "--target", "D", *TINY, *options]) == 130
-    assert capsys.readouterr().err == "pmsr: interrupted\n"
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error == "pmsr: interrupted. Go on with: pmsr resume run"
     assert main(["predict", "run", data]) == 1
     assert "run has no result yet. Go on with it: pmsr resume run" in capsys.readouterr().err
     assert main(["resume", "run", "--quiet"]) == 0
@@ -610,7 +631,7 @@ def test_a_run_says_where_to_measure_next(run, capsys):
     ("bounds", "words"),
     [
         (["T", "0", "1"], "bounds name 'T', which is not a variable. Variables: H"),
-        (["H", "9", "1"], "bounds of 'H' must be two rising numbers, got ('9', '1')"),
+        (["H", "9", "1"], "bounds of 'H' must be two rising numbers, got 9 and 1."),
     ],
 )
 def test_bounds_that_are_none_are_an_error_of_one_line(run, bounds, words, capsys):
@@ -667,6 +688,24 @@ def test_units_are_read_shown_and_kept(data, tmp_path, capsys):
     del whole["parameters"]["units"]
     (tmp_path / "a" / SETTINGS).write_text(json.dumps(whole))
     assert read_run(tmp_path / "a").parameters["units"] is None
+
+
+def test_relative_noise_has_no_unit_and_groups_have_theirs(capsys):
+    rows = "".join(
+        f"{g},{x},{s * x + 0.01 * x * (-1) ** x}\n"
+        for g, s in (("a", 2), ("b", 3))
+        for x in range(1, 7)
+    )
+    Path("t.csv").write_text(f"run,x,y\n{rows}")
+    command = ["compare", "t.csv", "c0*x", "--target", "y", "--units", "x=s", "y=mm"]
+    assert (
+        main([*command, "--group-column", "run", "--noise", "proportional", "--out", "laws"]) == 0
+    )
+    shown = capsys.readouterr().out
+    assert re.search(r"c0\[a\] = [12]\.\d+ ± 0\.\d+ mm/s$", shown, re.M)
+    assert re.search(r"sigma\[b\] = 0\.00\d+ ± 0\.00\d+  \(relative noise in y\)$", shown, re.M)
+    # Where to measure next is not known for several groups.
+    assert "Predict:" in shown and "Measure:" not in shown
 
 
 def test_units_in_names_are_written_down(tmp_path, capsys):
@@ -778,8 +817,8 @@ def test_a_comparison_knows_errors_and_noise(capsys):
 @pytest.mark.parametrize(
     ("equations", "words"),
     [
-        (["a*H + b"], "a is no column: these are H. Parameters are written c0, c1, ..., or named"),
-        (["a*H + b"], "--parameters a"),
+        (["a*H + c0"], "a is no column: these are H. Parameters are written c0, c1, ..., or named"),
+        (["a*H + b"], "--parameters a b\n"),
         (["Hh*c0"], "Hh is no column: these are H. Did you mean 'H'?"),
         (["other.csv", "c0*H"], "other.csv is no equation. One file at a time"),
     ],
@@ -807,6 +846,8 @@ def test_the_default_operators_suit_the_data_and_the_time_is_announced(data, cap
     assert main(["fit", data, "--target", "D", "--force", "--operators", "trig"]) == 0
     assert seen["operators"] == ["+", "-", "*", "/", "sin", "cos", "tan"]
     assert capsys.readouterr().err.count("searching") == 1
+    assert main(["fit", data, "--target", "D", "--force", "--generations", "9"]) == 0
+    assert "searching for 9 generations, whatever time that takes" in capsys.readouterr().err
 
 
 def test_rows_without_a_value_are_left_out_and_counted(tmp_path, capsys):

@@ -12,7 +12,7 @@ import pytest
 
 import pmsr.shell.data_files
 from pmsr.csv_text import to_csv
-from pmsr.shell.data_files import choose_columns, read_table, split_table
+from pmsr.shell.data_files import NOTES, choose_columns, read_table, split_table
 
 TABLE = pd.DataFrame({"drop height [m]": [1.5, 2.0, -3e-7], "τ": [4.0, 5.0, 6.25]})
 
@@ -357,6 +357,8 @@ def test_a_sheet_is_chosen_by_name_or_number(tmp_path):
     for sheet, value in ((None, 0.0), ("1", 0.0), ("2", 1.0), ("Run 3", 1.0)):
         table = read_table(tmp_path / "t.xlsx", sheet=sheet)
         assert table["H"].to_list() == [value, 1.5]
+        said = ("The first of 2 sheets was read, 'notes': see --sheet.",)
+        assert table.attrs[NOTES] == (said if sheet is None else ())
     with pytest.raises(ValueError, match=r"no sheet 'run 3'. Did you mean 'Run 3'"):
         read_table(tmp_path / "t.xlsx", sheet="run 3")
     with pytest.raises(ValueError, match=r"only \.xlsx files have sheets"):

@@ -46,3 +46,19 @@ def test_errors_speak_of_the_file(meaning, values, words):
     columns = Columns(target="D", features=("H",), **{meaning: "e"})
     with pytest.raises(ValueError, match=words):
         _ = read_measurements(table, columns, "t.csv").data
+
+
+@pytest.mark.parametrize(
+    ("noise", "D", "words"),
+    [
+        ("proportional", [2, 0, 0, 7], r"'D' = 0 in row 13: its noise"),
+        ("lognormal", [2, -1, -1, 7], r"'D' = -1 in row 13\. Leave .* --noise gaussian or proport"),
+        ("poisson", [2, 0.5, 0.5, 7], r"'D' = 0\.5 in row 13\. If"),
+    ],
+)
+def test_what_no_noise_allows_is_told_by_rows_of_the_file(noise, D, words):
+    # Row 12 is left out: it was seen zero times.
+    table = pd.DataFrame({"H": [1, 2, 3, 4], "n": [2, 0, 1, 1], "D": D}, index=[11, 12, 13, 14])
+    found = read_measurements(table, Columns(target="D", weight="n"), "t.csv")
+    with pytest.raises(ValueError, match=words):
+        found.check_noise(noise, extra_noise=False)

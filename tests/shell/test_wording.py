@@ -6,6 +6,7 @@ import pytest
 from pmsr.data import make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.noise import find_noise
+from pmsr.result.loading import load_result
 from pmsr.settings import Search
 from pmsr.shell.wording import in_words_of_a_shell
 
@@ -25,10 +26,14 @@ DATA = make_data(X, X**2)
         lambda: Search(population_size=7),
         lambda: Equation("a*x", ["x"]),
         lambda: Equation("x1*x", ["x"]),
+        lambda: Equation("x", ["x"], ["a,b"]),
+        lambda: make_data(X, X**2, constants={"a b": 1.0}),
+        lambda: load_result("none"),
     ],
 )
 def test_no_argument_of_python_is_left_in_an_error(cause):
     with pytest.raises(ValueError) as caught:
         cause()
     text = in_words_of_a_shell(str(caught.value))
-    assert not re.search(r"\w=[\"'\w]|\w=\.|_err|_weight|pandas|pmsr\.|population_size", text), text
+    python = r"\w=[\"'\w]|\w=\.|_err|_weight|pandas|pmsr\.|population_size|identifier|save\("
+    assert not re.search(python, text), text
