@@ -70,38 +70,69 @@ _SEARCH = (
 )
 _SETTINGS = ("gamma", "noise", "extra_noise", "shared_sigma", "positive")
 
-_OPERATORS = 'Use operators=("+", "*", "exp"), one list for all.'
-_COSTS = "Use law_prior=pmsr.laws.prior.LawPrior(...), which has the cost of every operator."
-_ISLANDS = "Use search=pmsr.Search(n_islands=...)."
-FROM_PYSR = {
-    "niterations": "Use generations=, or max_time= in seconds.",
-    "ncycles_per_iteration": "Use generations=, or max_time= in seconds.",
-    "binary_operators": _OPERATORS,
-    "unary_operators": _OPERATORS,
-    "extra_sympy_mappings": "Use pmsr.add_operator, which derives all forms.",
-    "populations": _ISLANDS,
-    "maxsize": "Use max_complexity=.",
-    "maxdepth": "Use max_complexity=.",
-    "timeout_in_seconds": "Use max_time=.",
-    "max_evals": "Use search=pmsr.Search(max_evaluations=...).",
-    "parsimony": _COSTS,
-    "complexity_of_operators": _COSTS,
-    "complexity_of_constants": _COSTS,
-    "complexity_of_variables": _COSTS,
-    "nested_constraints": 'Use forbid={"exp": ["exp", "sin"]}: no exp and no sin inside exp.',
-    "constraints": "Use max_complexity= for whole laws, and max_uses= and forbid= for operators.",
-    "model_selection": "The best has the highest score; choose another with select(3).",
-    "elementwise_loss": "Use noise=: errors are weighed by the distribution of the noise.",
-    "loss": "Use noise=: errors are weighed by the distribution of the noise.",
-    "procs": "Use n_jobs=.",
-    "parallelism": "Use n_jobs=.",
-    "dimensional_constraint_penalty": "Use units=: what contradicts them is impossible.",
-    "select_k_features": "A search of many columns begins with those that matter by itself.",
-    "output_directory": "Use checkpoint= for the search and save(folder) for the result.",
-    "progress": "Use verbose=.",
-    "verbosity": "Use verbose=.",
+# What to do here instead of each parameter of PySR.
+_INSTEAD = {
+    "Use generations=, or max_time= in seconds.": "niterations ncycles_per_iteration",
+    'Use operators=("+", "*", "exp"), one list for all.': "binary_operators unary_operators",
+    "Use pmsr.add_operator, which derives all forms.": (
+        "extra_sympy_mappings extra_torch_mappings extra_jax_mappings"
+    ),
+    "Use search=pmsr.Search(n_islands=...).": "populations npop",
+    "Use max_complexity=.": "maxsize maxdepth",
+    "Use max_time=.": "timeout_in_seconds",
+    "Use search=pmsr.Search(max_evaluations=...).": "max_evals",
+    "Use patience=, or a function in callbacks= that returns True.": "early_stop_condition",
+    "Use law_prior=pmsr.laws.prior.LawPrior(...), which has the cost of every operator.": (
+        "parsimony adaptive_parsimony_scaling use_frequency use_frequency_in_tournament "
+        "complexity_of_operators complexity_of_constants complexity_of_variables complexity_mapping"
+    ),
+    "Small laws are screened first, by themselves.": "warmup_maxsize_by",
+    'Use forbid={"exp": ["exp", "sin"]}: no exp and no sin inside exp.': "nested_constraints",
+    "Use max_complexity= for whole laws, and max_uses= and forbid= for operators.": "constraints",
+    "The best has the highest score; choose another with select(3).": "model_selection",
+    "Use noise=: errors are weighed by the distribution of the noise.": (
+        "elementwise_loss loss loss_function loss_function_expression loss_scale full_objective "
+        "denoise"
+    ),
+    "Use n_jobs=, and joblib.parallel_config for a cluster.": (
+        "procs parallelism multithreading cluster_manager"
+    ),
+    "Use units=: what contradicts them is impossible.": (
+        "dimensional_constraint_penalty dimensionless_constants_only"
+    ),
+    "A search of many columns begins with those that matter by itself.": "select_k_features",
+    "A search of many rows screens laws on some of them by itself.": "batching batch_size",
+    "Use checkpoint= for the search and save(folder) for the result.": (
+        "output_directory run_id equation_file temp_equation_file tempdir delete_tempfiles"
+    ),
+    "Use verbose=.": "progress verbosity update_verbosity",
+    "Use random_state=: a fit repeats to the last bit, for any number of workers.": "deterministic",
+    "Use search=pmsr.Search(p_crossover=..., p_mutation=...).": (
+        "crossover_probability weight_add_node weight_insert_node weight_delete_node "
+        "weight_do_nothing weight_mutate_constant weight_mutate_operator weight_swap_operands "
+        "weight_rotate_tree weight_randomize"
+    ),
+    "Laws are simplified and their parameters fitted by themselves.": (
+        "should_simplify should_optimize_constants optimizer_algorithm optimizer_nrestarts "
+        "optimizer_iterations optimize_probability weight_simplify weight_optimize"
+    ),
+    "Compiled code and double precision are all there is.": "precision turbo bumper fast_cycle",
+    "best_ has to_callable(), to_python(), to_pymc(), sympy() and latex().": (
+        "output_torch_format output_jax_format"
+    ),
 }
+FROM_PYSR = {name: hint for hint, names in _INSTEAD.items() for name in names.split()}
 """What the parameters of PySR are called here."""
+
+_FOR_FIT = {
+    "weights": "Use y_err= for known errors, sample_weight= for counts.",
+    "variable_names": "Give X as a table: its columns have names.",
+    "X_units": "Use units= of the estimator, by the names of columns.",
+    "y_units": "Use units= of the estimator: the target's stands under its name.",
+    "category": "Use groups=: one law, with constants of its own for each group.",
+    "Xresampled": "Give X and y as they were measured: noise is part of the model.",
+}
+"""What the arguments of PySR's `fit` are called here."""
 
 
 # X and y are Any as in `data`: what users hand over is recognised by what it can do.
@@ -319,6 +350,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         X_err: Any = None,
         groups: Any = None,
         sample_weight: Any = None,
+        **unknown: Any,
     ) -> "BayesianSymbolicRegressor":
         """Search for equations.
 
@@ -342,6 +374,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         sample_weight
             How often each row was observed: 2 is the same as the row twice. Precisions belong in
             ``y_err``.
+        **unknown
+            Refused, with the name that it has here.
 
         Returns
         -------
@@ -353,14 +387,28 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         ResultWarning
             For each of the reasons to doubt the result.
         """
-        self._search()
         measured = {
             "y_err": y_err,
             "X_err": X_err,
             "groups": groups,
             "sample_weight": sample_weight,
         }
+        for name in unknown:
+            raise TypeError(self._unknown_for_fit(name, list(measured)))
+        self._search()
         return self._fit(self._validate(X, y, **measured))
+
+    def _unknown_for_fit(self, name: str, known: Sequence[str]) -> str:
+        if name in self._get_param_names():
+            return f"fit has no argument {name!r}: it is a parameter of the estimator itself."
+        return describe_unknown(name, known, _FOR_FIT, what="fit has no argument")
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, see scikit-learn; one that there is not is refused as by the class."""
+        for name in params:
+            if name.partition("__")[0] not in self._get_param_names():
+                raise ValueError(describe_unknown(name, self._get_param_names()))
+        return super().set_params(**params)
 
     def fit_data(self, data: Data) -> "BayesianSymbolicRegressor":
         """Search for equations that explain measurements which are checked already.
@@ -619,6 +667,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             The posterior mean, of shape (n,), and the standard deviation of a new observation.
             Both are NaN where the equation is not finite for half of the draws or more.
         """
+        if not isinstance(return_std, bool | np.bool_):
+            raise ValueError(
+                f"return_std must be True or False, got {return_std!r}. Another equation predicts "
+                "with predict(X, index=3)."
+            )
         result = self._predictor(average, index)
         return result.predict(
             self._points(X), return_std=return_std, average=average, groups=groups
@@ -795,8 +848,25 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         }
 
 
-def describe_unknown(name: str, known: Sequence[str]) -> str:
+def describe_unknown(
+    name: str,
+    known: Sequence[str],
+    instead: Mapping[str, str] = FROM_PYSR,
+    *,
+    what: str = "There is no parameter",
+) -> str:
     """Say what an argument that the estimator does not have is called here.
+
+    Parameters
+    ----------
+    name
+        The argument.
+    known
+        Those that there are.
+    instead
+        What to do instead of some that other programs have.
+    what
+        How the sentence begins.
 
     Examples
     --------
@@ -806,13 +876,13 @@ def describe_unknown(name: str, known: Sequence[str]) -> str:
     "There is no parameter 'max_tim'. Did you mean max_time=?"
     """
     close = difflib.get_close_matches(name, known, n=1)
-    if name in FROM_PYSR:
-        hint = FROM_PYSR[name]
+    if name in instead:
+        hint = instead[name]
     elif close:
         hint = f"Did you mean {close[0]}=?"
     else:
         hint = f"Available: {', '.join(known)}."
-    return f"There is no parameter {name!r}. {hint}"
+    return f"{what} {name!r}. {hint}"
 
 
 def load(path: str | Path) -> BayesianSymbolicRegressor | Result:

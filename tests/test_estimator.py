@@ -601,6 +601,29 @@ def test_parameters_of_pysr_are_refused_with_our_name(name):
     used = re.findall(r"(\w+)=", str(raised.value))
     known = {*BayesianSymbolicRegressor().get_params(), *(f.name for f in fields(Search))}
     assert set(used) <= known
+    with pytest.raises(ValueError, match=re.escape(str(raised.value))):
+        make().set_params(**{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("weights", "no argument 'weights'. Use y_err= for known errors, sample_weight= for count"),
+        ("variable_names", "Give X as a table"),
+        ("X_units", "Use units= of the estimator"),
+        ("sample_weights", "Did you mean sample_weight="),
+        ("noise", "'noise': it is a parameter of the estimator itself"),
+        ("foo", "Available: y_err, X_err, groups, sample_weight"),
+    ],
+)
+def test_arguments_that_fit_does_not_have_are_refused_with_our_name(name, words):
+    with pytest.raises(TypeError, match=re.escape(words)):
+        make().fit(*SHELF, **{name: None})
+
+
+def test_a_row_in_place_of_return_std_is_refused(fitted):
+    with pytest.raises(ValueError, match=r"got 3\. Another equation predicts with predict\(X, ind"):
+        fitted.predict(SHELF[0], 3)
 
 
 def test_an_estimator_says_where_to_measure_next(fitted):

@@ -3,6 +3,7 @@
 They hold for folded programs, in which each law is spelled as it is reported.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -192,6 +193,24 @@ def check_restrictions(search: Search, variables: Sequence[str], varying: Sequen
             raise ValueError(f"{name!r} is named by require and by exclude. Choose one.")
     if set(varying) <= set(search.exclude):
         raise ValueError("exclude names every variable that varies: nothing is left. Name fewer.")
+    _check_joining(search)
+
+
+def _check_joining(search: Search) -> None:
+    """Refuse to require more variables than a law can hold: it joins n by n - 1 operators."""
+    n = len(set(search.require))
+    binary = [name for name in search.operators if name in OPERATORS and OPERATORS[name].arity == 2]
+    most = 1 + sum(search.max_uses.get(name, math.inf) for name in binary)
+    if n > most:
+        raise ValueError(
+            f"require names {n} variables, and the operators and max_uses join no more than {most} "
+            "in a law. Require fewer, or allow more operators of two arguments."
+        )
+    if 2 * n - 1 > search.max_complexity:
+        raise ValueError(
+            f"require names {n} variables, and a law of them has {2 * n - 1} nodes or more: "
+            f"max_complexity is {search.max_complexity}. Require fewer, or allow larger laws."
+        )
 
 
 @njit(error_model="numpy", nogil=True, cache=True)

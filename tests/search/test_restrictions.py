@@ -91,11 +91,19 @@ def test_options_that_are_no_rules_are_refused(options, message):
         (dict(require=["y"]), "is the same in all rows"),
         (dict(require=["x"], exclude=["x"]), "named by require and by exclude"),
         (dict(exclude=["x", "T"]), "nothing is left"),
+        (dict(require=["x", "T"], operators=("exp", "sin")), "join no more than 1 in a law"),
+        (dict(require=["x", "T"], operators=("+",), max_uses={"+": 0}), "join no more than 1"),
     ],
 )
 def test_rules_that_cannot_be_kept_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         check_restrictions(Search(**options), NAMES, ("x", "T"))
+
+
+def test_laws_too_small_for_what_is_required_are_refused():
+    search = Search(require=["x", "y", "T"], max_complexity=4)
+    with pytest.raises(ValueError, match="a law of them has 5 nodes or more: max_complexity is 4"):
+        check_restrictions(search, NAMES, NAMES)
 
 
 RNG = np.random.default_rng(20)
