@@ -21,12 +21,21 @@ from pmsr.search.archive import Archive, Candidate
 from pmsr.search.bench import Bench
 from pmsr.search.checkpoint import BUDGETS, State, fingerprint, load_state, save_state
 from pmsr.search.columns import find_return
-from pmsr.search.finalists import breaks, gather, order_finalists, reserve, spell, weigh_finalists
+from pmsr.search.finalists import (
+    N_PASSED_ON,
+    breaks,
+    gather,
+    order_finalists,
+    read_key,
+    reserve,
+    spell,
+    weigh_finalists,
+)
 from pmsr.search.funnel import Funnel, Unit, enumerate_into
 from pmsr.search.genome import constant_equation
 from pmsr.search.islands import PERIOD, Island, exchange
 from pmsr.search.memory import Records, sum_scores
-from pmsr.search.pilot import make_bench
+from pmsr.search.pilot import N_LEADERS, make_bench
 from pmsr.search.progress import show_progress
 from pmsr.search.restrictions import Restrictions, check_restrictions
 from pmsr.search.sampler import Sampler
@@ -36,6 +45,7 @@ from pmsr.settings import QUICK, RandomSeed, Search, Settings
 
 SAVE_SECONDS = 5.0  # between checkpoints
 COUNTS = ("n_folded", "n_screened", "n_sampled", "n_failed")
+ENDINGS = ("patience", "callback", "interrupted")  # after which no other part follows
 LATELY = 0.25  # of the generations, in which a search that has settled finds nothing better
 
 
@@ -92,6 +102,8 @@ class Evolution:
         Seconds from the start of the search to its end, those before a checkpoint among them.
     state, fingerprint
         Where it ended, and of which data, options and seed: `run_evolution` can go on from there.
+    known
+        Of a part of a search, the best equations that it knows, best first.
     """
 
     finalists: tuple[tuple[Equation, Evidence], ...]
@@ -121,6 +133,7 @@ class Evolution:
     elapsed: float = np.nan
     state: State | None = None
     fingerprint: str = ""
+    known: tuple[Equation, ...] = ()
 
     @property
     def winner(self) -> Equation:
@@ -151,6 +164,7 @@ def run_evolution(
     callbacks: Sequence[Callback] = (),
     checkpoint: str | Path | None = None,
     after: Evolution | None = None,
+    is_part: bool = False,
     verbose: bool | Callable[[str], None] = False,
 ) -> Evolution:
     """Search for equations (Section 2.1 and Algorithm 1).
@@ -178,6 +192,10 @@ def run_evolution(
     after
         An earlier search of the same data, options and seed, which goes on with the budget of this
         one added to what it had used.
+    is_part
+        Whether another part of the search follows, which weighs finalists: this one then does so
+        only where it turns out to be the last, because nothing better was found for long or
+        somebody has ended it.
     verbose
         Whether to show progress; or a function, called with a line that says what is being done.
 
@@ -227,7 +245,11 @@ def run_evolution(
             # What is compiled once after installation is not the search's time.
             run.delay(warm_up())
             stopped = run.ended or run.evolve(callbacks, checkpoint, show)
-            return run.finish(stopped, show)
+            if not is_part:
+                return run.finish(stopped, show)
+            is_over = stopped in ENDINGS
+            found = run.finish(stopped, show) if is_over else run.pause(stopped)
+            return replace(found, known=run.known())
 
 
 def further(search: Search, after: Evolution) -> Search:
@@ -594,14 +616,35 @@ class _Run:
         show("sampling the posterior of the winner")
         scores = [self.bench.final_score(equation, evidence) for equation, evidence in pairs]
         order = rank(scores, [equation.complexity for equation, _ in pairs])
-        screened = self._screened()
-        laws_done, shapes = (self.levels.get(kind, Unit(kind, 0, 0)) for kind in ("laws", "shapes"))
         # Of what failed to be weighed the closed form is all that is known.
         sound = {equation.key for equation, evidence in pairs if evidence.failure is None}
         final = [law.law for law in laws if spelled[law.key][0].key in sound]
+        return self._found(stopped, archive.front, [pairs[place] for place in order], final)
+
+    def pause(self, stopped: str) -> Evolution:
+        """Return what was done so far, no finalist weighed again."""
+        return self._found(stopped)
+
+    def known(self) -> tuple[Equation, ...]:
+        """Return the best laws so far, the first few as a reader should see them."""
+        found = Archive(gather(self.judges, self.bench, N_PASSED_ON)).leaders[:N_PASSED_ON]
+        laws = [spell(law, found[0].score, self.bench)[0] for law in found[:N_LEADERS]]
+        laws += [read_key(law.key, self.bench.names) for law in found[N_LEADERS:]]
+        return tuple(law for law in laws if breaks(law, self.bench) is None)
+
+    def _found(
+        self,
+        stopped: str,
+        front: Sequence[Candidate] = (),
+        finalists: Sequence[tuple[Equation, Evidence]] = (),
+        final: Sequence[int] = (),
+    ) -> Evolution:
+        """Return what the search has found; `final` are the digests of the finalists' curves."""
+        screened = self._screened()
+        laws_done, shapes = (self.levels.get(kind, Unit(kind, 0, 0)) for kind in ("laws", "shapes"))
         return Evolution(
-            finalists=tuple(pairs[place] for place in order),
-            front=tuple(archive.front),
+            finalists=tuple(finalists),
+            front=tuple(front),
             population=tuple(
                 name for island in self.islands for name in island.judge.describe(island.names)
             ),

@@ -8,17 +8,16 @@ from typing import Any
 
 from pmsr.data import leave_out_constant
 from pmsr.equation.expression import Equation
-from pmsr.equation.program import Program
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.problem import Problem
 from pmsr.limits import OutOfTime
 from pmsr.search.evolution import Callback, Evolution, run_evolution
 from pmsr.search.pilot import N_LEADERS, Choice, choose_noise
+from pmsr.search.restrictions import Restrictions
 from pmsr.settings import Search, Settings
 
 FIRST_SHARE = 0.4  # of every budget, under normal noise
 LEAST_TIME = 0.2  # of the time, at least, for what comes after a choice
-N_PROGRAMS = 200  # laws that are screened under every noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +80,17 @@ def settle_noise(
         random_seed=random_seed,
         n_jobs=n_jobs,
         callbacks=callbacks,
+        is_part=True,
         verbose=verbose,
     )
     left = rest(search, first)
-    laws = tuple(equation for equation, _ in first.finalists[:N_LEADERS])
+    laws = first.known[:N_LEADERS]
     if first.stopped in ("interrupted", "callback"):
         return Settled(problem, settings, left, laws, (), first, is_over=True)
     data = leave_out_constant(problem.data)
     clock = time.monotonic()
     try:
-        programs = known_programs(first, data.names)
+        programs = [equation.program for equation in first.known]
         noise, table = choose_noise(data, search, settings, random_seed, programs)
     except OutOfTime:
         noise, table = GAUSSIAN.name, ()
@@ -100,7 +100,10 @@ def settle_noise(
         return Settled(problem, settings, left, laws, table, first, is_over)
     settings = replace(settings, noise=noise)
     problem = Problem.of(problem.data, settings, search.max_parameters)
-    laws = (Equation(table[0].equation, data.names), *laws)
+    best = Equation(table[0].equation, data.names)
+    rules = Restrictions.of(search, data.names)
+    if rules is None or rules.describe(best.program) is None:  # as it is spelled
+        laws = (best, *laws)
     return Settled(problem, settings, left, laws, table, first)
 
 
@@ -117,10 +120,7 @@ def first_part(search: Search) -> Search:
     """
     period = search.refresh or 1
     generations = ceil(FIRST_SHARE * search.generations / period) * period
-    budget: dict[str, Any] = {
-        "generations": min(search.generations, generations),
-        "n_finalists": min(search.n_finalists, N_LEADERS),  # they are weighed once more at the end
-    }
+    budget: dict[str, Any] = {"generations": min(search.generations, generations)}
     if search.max_time is not None:
         budget["max_time"] = FIRST_SHARE * search.max_time
     for name in ("max_evaluations", "max_units"):
@@ -152,19 +152,3 @@ def without_time(left: Search, seconds: float, whole: Search) -> Search:
     if left.max_time is None or whole.max_time is None:
         return left
     return replace(left, max_time=max(LEAST_TIME * whole.max_time, left.max_time - seconds))
-
-
-def known_programs(first: Evolution, names: Sequence[str]) -> list[Program]:
-    """Return the best laws that a search knows, as programs: finalists, then other leaders."""
-    found = [
-        Equation(equation.text, list(names), equation.parameters).program
-        for equation, _ in first.finalists
-    ]
-    islands = first.state.islands if first.state is not None else ()
-    leaders = {
-        law.key: law
-        for island in islands
-        for law in (island.judge.leaders.laws if hasattr(island.judge, "leaders") else ())
-    }
-    others = sorted(leaders.values(), key=lambda law: (-law.score, law.key))
-    return [*found, *(law.program for law in others)][:N_PROGRAMS]

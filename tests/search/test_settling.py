@@ -10,6 +10,7 @@ from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.evidence.problem import Problem
 from pmsr.result.doubts import ResultWarning
 from pmsr.search.evolution import run_evolution
+from pmsr.search.finalists import weigh_finalists
 from pmsr.search.settling import first_part, settle_noise
 from pmsr.settings import QUICK, Search
 
@@ -65,6 +66,35 @@ def test_where_normal_noise_is_chosen_the_result_is_that_of_a_search_under_norma
     pd.testing.assert_frame_equal(
         chosen.history_.drop(columns=times), plain.history_.drop(columns=times)
     )
+
+
+def test_a_search_that_ends_in_its_first_part_is_that_under_normal_noise():
+    data = measured(planted=False)
+    search = replace(SEARCH, generations=60)
+    options = {"generations": 60, "patience": 3, "search": search}
+    chosen, plain = fitted(data, **options), fitted(data, noise="gaussian", **options)
+    assert chosen.result_.stopped == "patience"
+    pd.testing.assert_frame_equal(chosen.equations_, plain.equations_)
+
+
+def test_finalists_are_weighed_once(monkeypatch):
+    weighed = []
+
+    def weigh(keys, *rest, **options):
+        weighed.append(list(keys))
+        return weigh_finalists(keys, *rest, **options)
+
+    monkeypatch.setattr("pmsr.search.evolution.weigh_finalists", weigh)
+    for planted in (False, True):
+        fitted(measured(planted))
+        assert len(weighed) == 1
+        weighed.clear()
+
+
+def test_laws_that_start_a_second_search_keep_to_the_rules():
+    # The second search would refuse a guess that does not.
+    found = fitted(measured(planted=True), forbid={"*": ("+",)})
+    assert found.result_.problem.noise.name == "student"
 
 
 def test_outliers_are_seen_and_the_rest_of_the_budget_is_for_a_robust_search():
@@ -136,7 +166,8 @@ def test_known_errors_need_no_first_part():
 @pytest.mark.parametrize(("refresh", "expected"), [(10, 40), (7, 42), (None, 40)])
 def test_the_first_part_ends_with_an_exchange(refresh, expected):
     search = replace(SEARCH, generations=100, refresh=refresh, max_time=50.0, max_units=9)
-    part = first_part(search)
+    part = first_part(replace(search, n_finalists=9))
+    assert part.n_finalists == 9  # it may turn out to be all
     assert (part.generations, part.max_time, part.max_units) == (expected, 20.0, 4)
 
 
