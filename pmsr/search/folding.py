@@ -2,7 +2,7 @@
 
 Unused rows are dropped, numbers computed, equal parts shared, terms and factors collected and
 ordered (`normal_form`), idle parameters absorbed (`absorption`), and the result is written as the
-rows of a `Program` (`spelling`). Two graphs with one key have one folded program; one law may
+rows of a `Program` (`drafting`). Two graphs with one key have one folded program; one law may
 still have several, and only its fitted curve tells.
 """
 
@@ -25,8 +25,9 @@ from pmsr.equation.operators import (
     VARIABLE,
 )
 from pmsr.equation.program import Program
-from pmsr.search import absorption, normal_form, spelling
+from pmsr.search import absorption, drafting, normal_form
 from pmsr.search.absorption import find_idle, forget_idle, rebuild
+from pmsr.search.drafting import Draft, new_draft, spell
 from pmsr.search.genome import Genome
 from pmsr.search.normal_form import (
     COS,
@@ -43,7 +44,6 @@ from pmsr.search.normal_form import (
     read_rows,
 )
 from pmsr.search.restrictions import KEPT, Restrictions
-from pmsr.search.spelling import Draft, new_draft, spell
 from pmsr.settings import Search
 
 # What `Folded.refusal` means: the constraints of a search, in the order in which they are checked.
@@ -79,7 +79,7 @@ _HIGH, _MIDDLE, _LOW = np.uint64(48), np.uint64(24), np.uint64(0xFFFFFF)
 def _digest_sources() -> int:
     """Digest the compiled modules: Numba's cache on disk looks at the date of this file only."""
     digest = blake2b(digest_size=7)
-    for module in (normal_form, absorption, spelling):
+    for module in (normal_form, absorption, drafting):
         digest.update(Path(str(module.__file__)).read_bytes())
     return int.from_bytes(digest.digest(), "big")
 
