@@ -10,15 +10,16 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import simpson
 
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.atlas import SurfaceTarget
 from pmsr.evidence.compromise import fit_between
 from pmsr.evidence.multistart import Fit, FitError, add_images, fit, fit_once
+from pmsr.evidence.noise import LOG_2_PI
 from pmsr.evidence.problem import Problem, read_problem, refuse_groups
 from pmsr.evidence.proposal import NEGLIGIBLE, Target, log_sum_exp
+from pmsr.evidence.scale import log_simpson
 from pmsr.evidence.shared import Joint, integrate, linear_shared_log_q
 from pmsr.evidence.smc import (
     FractionalKernel,
@@ -822,7 +823,7 @@ def linear_log_q(target: Target) -> float:
         - masses[1]
         + 0.5 * target.n_flat * np.log(gamma)
         + target.log_learnt
-        - 0.5 * (1.0 - gamma) * n * np.log(2.0 * np.pi)
+        - 0.5 * (1.0 - gamma) * n * LOG_2_PI
         + (1.0 - gamma) * target.excess
     )
 
@@ -865,7 +866,7 @@ def _weigh_constant(program: Program, problem: Problem, failed: Evidence) -> Evi
         if not one.noise.is_exact:
             return _integrate_sigma(program, one, phi)
         integral = one.scale.log_integral(0, n, square, phi)
-        return float(integral - (phi * n / 2.0) * np.log(2.0 * np.pi) + phi * one.log_weight)
+        return float(integral - (phi * n / 2.0) * LOG_2_PI + phi * one.log_weight)
 
     log_q = log_z(1.0, problem) - log_z(gamma, problem)
     return replace(
@@ -886,8 +887,7 @@ def _integrate_sigma(program: Program, problem: Problem, phi: float) -> float:
         u = np.zeros(1)
         return float(phi * problem.exact_log_likelihood(program, np.empty((1, 0)), u)[0])
     u, log_density = sigma_density(program, problem, phi)
-    top = float(log_density.max())
-    return top + float(np.log(simpson(np.exp(log_density - top), x=u)))
+    return log_simpson(log_density, u)
 
 
 def sigma_density(program: Program, problem: Problem, phi: float) -> tuple[Floats, Floats]:

@@ -264,7 +264,7 @@ def _whiten(mu: Any, problem: Problem, weights: Floats | None) -> Any:
     signs, link = problem.noise.signs(problem.data), problem.noise.link
     value = mu if signs is None else mu * signs
     if link is not None:
-        value = OPERATORS[link].pytensor(value)
+        value = OPERATORS[link.operator].pytensor(value)
     return value if weights is None else value * weights
 
 

@@ -9,8 +9,8 @@ What the exact density adds to that, the importance weights know.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import pymc as pm
@@ -38,6 +38,41 @@ LOG_2_PI = math.log(2.0 * math.pi)
 N_ROUNDS = 60  # of a fixed-point iteration for a scale, which gains a digit in two or three
 
 
+def _log(values: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(values)
+
+
+def _sqrt(values: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.sqrt(values)
+
+
+class Link(NamedTuple):
+    """A function of the law in whose values noise is nearly normal.
+
+    Parameters
+    ----------
+    operator
+        Its name among the operators of equations.
+    apply
+        The function; NaN where it has no value.
+    inverse
+        What undoes it.
+    slope
+        Size of its derivative.
+    """
+
+    operator: str
+    apply: Callable[[Floats], Floats]
+    inverse: Callable[[Floats], Floats]
+    slope: Callable[[Floats], Floats]
+
+
+LOG = Link("log", _log, np.exp, lambda values: np.asarray(1.0 / np.abs(values)))
+ROOT = Link("sqrt", _sqrt, np.square, lambda values: np.asarray(0.5 / np.sqrt(values)))
+
+
 class Noise:
     """A noise model: normal noise, of which other rows change what is different.
 
@@ -46,9 +81,6 @@ class Noise:
     """
 
     name = "gaussian"
-
-    code = 0
-    """For compiled code: how least squares are weighed anew at a fit; 0 if they are not."""
 
     has_sigma = True
     """Whether the size of the noise is a parameter; if not, sigma is 1 for weighed residuals."""
@@ -62,13 +94,23 @@ class Noise:
     uses_slopes = False
     """Whether errors of the variables count, by the slopes of the law at each row."""
 
-    link: str | None = None
-    """Operator that is applied to predictions, ``"log"`` or ``"sqrt"``."""
+    link: Link | None = None
+    """What is applied to predictions; None if they are taken as they are."""
 
     standard: Standard = NORMAL
     """The distribution of a new observation, less its mean, in units of its size."""
 
     words = "normal noise of one size"
+
+    @property
+    def has_one_size(self) -> bool:
+        """Whether noise is normal and of one size, so that residuals are told as they are."""
+        return self.is_exact and self.has_sigma and self.link is None
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether sigma is a pure number: that of the logarithm of the target."""
+        return self.link is LOG
 
     def check(self, data: Data) -> None:
         """Refuse measurements that this noise cannot have made."""
@@ -91,7 +133,14 @@ class Noise:
 
     def apply_link(self, values: Floats, data: Data) -> Floats:
         """Return predictions in that space; NaN where they cannot be."""
-        return values
+        if self.link is None:
+            return values
+        signs = self.signs(data)
+        return self.link.apply(values if signs is None else values * signs)
+
+    def middle(self, y: Floats, counts: Floats) -> float:
+        """Return the constant law that suits measurements, or nearly."""
+        return float(np.sum(counts * y) / np.sum(counts))
 
     def log_jacobian(self, data: Data) -> Floats:
         """Return the log density of each row of the target that the normal one lacks."""
@@ -240,7 +289,6 @@ class ExtraNoise(TunedErrors):
     """Known errors, and a noise of one size that adds to them in quadrature."""
 
     name = "extra"
-    code = 5
     has_sigma = True
     words = "normal noise of the given errors and, in quadrature, of a size that is inferred"
 
@@ -285,7 +333,6 @@ class KnownInputErrors(TunedErrors):
     """
 
     name = "known_inputs"
-    code = 6
     uses_slopes = True
     words = "normal noise of the given errors, those of the variables by the slope of the law"
 
@@ -303,7 +350,6 @@ class InputErrors(ExtraNoise):
     """The same, and a noise of one size that adds in quadrature."""
 
     name = "inputs"
-    code = 7
     uses_slopes = True
     words = (
         "normal noise of a size that is inferred and, in quadrature, of the given errors, those of "
@@ -325,7 +371,6 @@ class Student(Noise):
     """
 
     name = "student"
-    code = 1
     needs_tuning = True
     is_exact = False
     standard = STUDENT
@@ -336,6 +381,13 @@ class Student(Noise):
         - gammaln(STUDENT_NU / 2)
         - 0.5 * math.log(STUDENT_NU * math.pi)
     )
+
+    def middle(self, y: Floats, counts: Floats) -> float:
+        """Return the median, which outliers do not move."""
+        order = np.argsort(y, kind="stable")
+        seen = np.cumsum(counts[order])
+        ends = [order[np.searchsorted(seen, 0.5 * seen[-1], side)] for side in ("left", "right")]
+        return float(np.mean(y[ends]))
 
     def tune(
         self, residuals: Floats, columns: Columns, counts: Floats, least: float
@@ -374,9 +426,8 @@ class Proportional(Noise):
     """
 
     name = "proportional"
-    code = 2
     is_exact = False
-    link = "log"
+    link = LOG
     words = "normal noise in proportion to the prediction"
 
     def check(self, data: Data) -> None:
@@ -393,10 +444,6 @@ class Proportional(Noise):
 
     def transform(self, y: Floats) -> Floats:
         return np.log(np.abs(y))
-
-    def apply_link(self, values: Floats, data: Data) -> Floats:
-        signs = self.signs(data)
-        return _log(values if signs is None else values * signs)
 
     def log_density(self, y: Floats, mu: Floats, sigma: Floats, columns: Columns) -> Floats:
         return super().log_density(y, mu, sigma * np.abs(mu), columns)
@@ -430,8 +477,7 @@ class LogNormal(Noise):
     """
 
     name = "lognormal"
-    code = 3
-    link = "log"
+    link = LOG
     words = "log-normal noise, a factor"
 
     def check(self, data: Data) -> None:
@@ -445,9 +491,6 @@ class LogNormal(Noise):
 
     def transform(self, y: Floats) -> Floats:
         return np.log(y)
-
-    def apply_link(self, values: Floats, data: Data) -> Floats:
-        return _log(values)
 
     def log_jacobian(self, data: Data) -> Floats:
         return -np.log(data.y)
@@ -481,10 +524,9 @@ class Poisson(Noise):
     """Counts of events, whose mean is the law."""
 
     name = "poisson"
-    code = 4
     has_sigma = False
     is_exact = False
-    link = "sqrt"
+    link = ROOT
     words = "Poisson's counts"
 
     def check(self, data: Data) -> None:
@@ -502,10 +544,6 @@ class Poisson(Noise):
 
     def transform(self, y: Floats) -> Floats:
         return np.sqrt(y + 0.375)  # Anscombe's: the best for its variance
-
-    def apply_link(self, values: Floats, data: Data) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return np.sqrt(values)
 
     def log_density(self, y: Floats, mu: Floats, sigma: Floats, columns: Columns) -> Floats:
         with np.errstate(all="ignore"):
@@ -653,11 +691,6 @@ def _errors(data: Data) -> Floats:
     if data.y_err is None:
         raise ValueError("This noise needs the errors of the target. Give y_err.")
     return data.y_err
-
-
-def _log(values: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(values)
 
 
 def _student_sigma(residuals: Floats, counts: Floats) -> Floats:

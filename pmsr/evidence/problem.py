@@ -441,7 +441,7 @@ class Problem:
             nodes += [(VARIABLE, column), times]
             column += 1
         if self.noise.link is not None:
-            nodes.append((operator_code(self.noise.link), -1))
+            nodes.append((operator_code(self.noise.link.operator), -1))
         if self.weights is not None:
             nodes += [(VARIABLE, column), times]
         return nodes
@@ -449,11 +449,9 @@ class Problem:
     def unwhiten(self, values: Floats) -> Floats:
         """Return predictions at the rows, of shape (n, N), from those in the space of `white`."""
         values = values if self.weights is None else values / self.weights
-        with np.errstate(over="ignore"):
-            if self.noise.link == "log":
-                values = np.exp(values)
-            elif self.noise.link == "sqrt":
-                values = values**2
+        if self.noise.link is not None:
+            with np.errstate(over="ignore"):
+                values = self.noise.link.inverse(values)
         signs = self.noise.signs(self.data)
         return values if signs is None else values * signs
 
@@ -463,7 +461,7 @@ class Problem:
         if self.noise.link is None:
             return weights
         with np.errstate(divide="ignore", invalid="ignore"):
-            slope = 1.0 / np.abs(values) if self.noise.link == "log" else 0.5 / np.sqrt(values)
+            slope = self.noise.link.slope(values)
         return slope if weights is None else weights * slope
 
     def log_likelihood(self, square: Any, log_sigma: Any) -> Any:
@@ -538,9 +536,12 @@ class Problem:
         hopeless = ~(exact > -HOPELESS)
         return np.where(hopeless, np.inf, squares), np.where(hopeless, 0.0, exact - normal)
 
-    def rmse(self, program: Program, theta: Floats, square: float) -> float:
-        """Return the root mean squared error, in units of the target, of a fit with this square."""
-        if not self.is_plain:
+    def rmse(self, program: Program, theta: Floats, square: float | None = None) -> float:
+        """Return the root mean squared error of a fit, in units of the target.
+
+        Its sum of squares, if it is known, is that of weighed residuals.
+        """
+        if square is None or not self.is_plain:
             values = evaluate(program, theta[None, :], self.data.X)[0]
             square = float(np.sum(self.counts * (self.data.y - values) ** 2))
         return float(np.sqrt(square / self.n))
@@ -562,42 +563,39 @@ class Problem:
         problem, columns = self, dict(self.columns)
         if self.noise.uses_slopes:  # a constant has none
             columns = {"y_err": np.zeros(len(self.data.y)), **columns}
-        value = float(np.sum(self.counts * self.data.y) / self.n)
+        middle = self.noise.middle(self.data.y, self.counts)
         if not self.noise.is_exact:
-            value = self._median if self.noise.code == 1 else value
-            problem = self._tuned_to(self.data.y - value, columns)
-        n, gamma, white = self.n, self.gamma, problem.white
+            problem = self._tuned_to(self.data.y - middle, columns)
+        white = problem.white
         square = self._square if problem.is_plain else len(white.y) * white.spread**2
-        integrals = [problem.scale.log_integral(1, n, square, phi) for phi in (1.0, gamma)]
-        constant = 0.5 * np.log(gamma) - 0.5 * (1.0 - gamma) * n * LOG_2_PI
         excess = problem.log_weight
-        if not self.noise.is_exact and not isinstance(problem.scale, ExtraScale):
-            values = np.full((1, len(self.data.y)), value)
+        if not self.noise.is_exact and not problem.scale.knows_rows:
+            values = np.full((1, len(self.data.y)), middle)
             excess = float(self.working(values, columns)[1][0])
-        return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * excess)
+        return self._linear_log_q(problem.scale, 1, square, excess)
 
     @property
     def _constant_log_q_of_groups(self) -> float:
         """Log q of a constant for each group."""
         if not self.shared_sigma:
             return sum(part.constant_log_q for part in self.parts)
-        n, gamma, rank, white = self.n, self.gamma, len(self.parts), [p.white for p in self.parts]
-        square = sum(len(one.y) * one.spread**2 for one in white)
+        square = sum(len(one.white.y) * one.white.spread**2 for one in self.parts)
         scale = FreeScale(self.sigma_bounds, self.sigma_power)
-        integrals = [scale.log_integral(rank, n, square, phi) for phi in (1.0, gamma)]
-        constant = 0.5 * rank * np.log(gamma) - 0.5 * (1.0 - gamma) * n * LOG_2_PI
         excess = self.log_weight
         if not self.noise.is_exact:
-            middle = [np.full(len(p.data.y), p._median) for p in self.parts]
-            excess = float(self.working(np.concatenate(middle)[None, :])[1][0])
-        return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * excess)
+            middles = [
+                np.full(len(part.data.y), self.noise.middle(part.data.y, part.counts))
+                for part in self.parts
+            ]
+            excess = float(self.working(np.concatenate(middles)[None, :])[1][0])
+        return self._linear_log_q(scale, len(self.parts), square, excess)
 
-    @property
-    def _median(self) -> float:
-        order = np.argsort(self.data.y, kind="stable")
-        seen = np.cumsum(self.counts[order])
-        ends = [order[np.searchsorted(seen, 0.5 * seen[-1], side)] for side in ("left", "right")]
-        return float(np.mean(self.data.y[ends]))
+    def _linear_log_q(self, scale: Scale, rank: int, square: float, excess: float) -> float:
+        """Log q of a linear law: of its rank, what its fit leaves, and what normal noise lacks."""
+        n, gamma = self.n, self.gamma
+        integrals = [scale.log_integral(rank, n, square, phi) for phi in (1.0, gamma)]
+        constant = 0.5 * rank * np.log(gamma) - 0.5 * (1.0 - gamma) * n * LOG_2_PI
+        return float(integrals[0] - integrals[1] + constant + (1.0 - gamma) * excess)
 
     @property
     def _square(self) -> float:

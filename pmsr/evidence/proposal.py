@@ -14,7 +14,7 @@ from pmsr.equation.kernels import affine_normal
 from pmsr.equation.program import Program, evaluate, evaluate_jacobian
 from pmsr.evidence.multistart import Fit, FitError, Minimum, Region
 from pmsr.evidence.problem import Problem
-from pmsr.evidence.scale import ExtraScale, SigmaLaw
+from pmsr.evidence.scale import SigmaLaw
 from pmsr.limits import check_time
 from pmsr.magnitude import column_lengths, take_out_exponent
 
@@ -137,7 +137,7 @@ class Target:
     def excess(self) -> float:
         """Log likelihood at the best minimum, less that of normal noise of weighed residuals."""
         problem = self.problem
-        if isinstance(problem.scale, ExtraScale):
+        if problem.scale.knows_rows:
             # Its integral over log sigma is of the likelihood itself, but for a constant.
             return 0.0
         if problem.noise.is_exact:

@@ -57,6 +57,10 @@ class Scale(Protocol):
     def is_free(self) -> bool:
         """Whether sigma is a parameter."""
 
+    @property
+    def knows_rows(self) -> bool:
+        """Whether it integrates the likelihood itself at a fit, and not by a sum of squares."""
+
     def log_size(self, log_sigma: Floats) -> Floats:
         """Return the log of the size of weighed residuals."""
 
@@ -96,6 +100,7 @@ class FreeScale:
     bounds: tuple[float, float]
     power: int
     is_free = True
+    knows_rows = False
     WIDTH = 6.0  # of the defensive parts, in units of log sigma
 
     def log_size(self, log_sigma: Floats) -> Floats:
@@ -204,6 +209,7 @@ class ExtraScale(FreeScale):
     residuals: Floats
     counts: Floats
     typical: float
+    knows_rows = True
 
     @property
     def _error(self) -> float:
@@ -239,9 +245,7 @@ class ExtraScale(FreeScale):
     def log_integral(self, m: int, n: float, square: float, phi: float) -> float:
         """Return the log of the integral over log sigma, by Simpson's rule."""
         u = np.linspace(log(self.bounds[0]), log(self.bounds[1]), N_SIGMA)
-        log_density = self._log_density(m, phi, u)
-        top = float(log_density.max())
-        return top + float(np.log(simpson(np.exp(log_density - top), x=u)))
+        return log_simpson(self._log_density(m, phi, u), u)
 
     def draw(self, n: float, square: float, strata: Floats) -> Floats:
         """Return quantiles of sigma, by the inverse of its distribution function."""
@@ -272,6 +276,7 @@ class KnownScale:
     """Sigma that is 1: no parameter."""
 
     is_free = False
+    knows_rows = False
     width = 0.0
     log_bulk = 0.0
 
@@ -335,6 +340,19 @@ def sigma_quantiles(u: Floats, log_density: Floats, strata: Floats) -> Floats:
     """
     cumulative = cumulative_trapezoid(np.exp(log_density - log_density.max()), u, initial=0)
     return np.asarray(np.exp(np.interp(strata * cumulative[-1], cumulative, u)))
+
+
+def log_simpson(log_values: Floats, u: Floats) -> float:
+    """Return the log of the integral of exp(log_values) over places u, by Simpson's rule.
+
+    Examples
+    --------
+    >>> u = np.linspace(0.0, 1.0, 101)
+    >>> round(log_simpson(1000.0 + u, u) - 1000.0, 6) == round(log(np.e - 1.0), 6)
+    True
+    """
+    top = float(log_values.max())
+    return top + float(np.log(simpson(np.exp(log_values - top), x=u)))
 
 
 def log_kernel(a: float, b: float, u: Floats) -> Floats:

@@ -23,7 +23,7 @@ from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.noise import LOG_2_PI
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.proposal import Draws, Target, log_sum_exp
-from pmsr.evidence.scale import ExtraScale, Rest, narrow
+from pmsr.evidence.scale import Rest, narrow
 from pmsr.evidence.smc import effective_sample_size, pareto_k, systematic_indexes
 from pmsr.evidence.trust import Trust
 from pmsr.limits import check_time
@@ -200,7 +200,7 @@ class Joint:
 
 def rests_of(targets: Sequence[Target]) -> list[Rest | None]:
     """Return for each group what the others say of sigma; None where that is not so simple."""
-    if any(isinstance(one.problem.scale, ExtraScale) for one in targets):
+    if any(one.problem.scale.knows_rows for one in targets):
         return [None] * len(targets)
     n = [one.problem.n for one in targets]
     squares = [one.fit.minima[0].sse for one in targets]
@@ -222,7 +222,7 @@ def linear_shared_log_q(targets: Sequence[Target], whole: Problem) -> float:
         The problem of all rows.
     """
     problem, squares, excess = targets[0].problem, None, 0.0
-    if not (problem.noise.is_exact or isinstance(problem.scale, ExtraScale)):
+    if not (problem.noise.is_exact or problem.scale.knows_rows):
         # As in screening: normal noise of weighed residuals, and what it lacks at the best fit.
         values = [
             evaluate(one.fit.program, one.fit.minima[0].theta[None, :], one.data.X)[0]
@@ -322,7 +322,7 @@ def _range(targets: Sequence[Target], phi: float) -> tuple[float, float]:
     """Return the bounds of log sigma between which all that matters at a temperature is."""
     problem = targets[0].problem
     bounds = np.log(problem.sigma_bounds)
-    if any(isinstance(one.problem.scale, ExtraScale) for one in targets):
+    if any(one.problem.scale.knows_rows for one in targets):
         return float(bounds[0]), float(bounds[1])
     rank = sum(one.fit.program.n_parameters for one in targets)
     square = sum(one.fit.minima[0].sse for one in targets)
@@ -340,7 +340,7 @@ def _at(
     """Integrate at one temperature."""
     problem = targets[0].problem
     low, high = _range(targets, phi)
-    is_wide = isinstance(problem.scale, ExtraScale)
+    is_wide = problem.scale.knows_rows
     u = np.linspace(low, high, N_FINE if is_wide else N_GRID)
     log_integrand = (1 - problem.sigma_power) * u
     shares: list[tuple[NDArray[np.int64], Floats]] = []

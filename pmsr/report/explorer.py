@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pmsr.data import Data
 from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, POWER
 from pmsr.equation.program import Program
-from pmsr.evidence.mixture import NORMAL, STUDENT
+from pmsr.evidence.noise import find_noise
 
 Floats = NDArray[np.float64]
 
@@ -193,7 +193,7 @@ def encode_laws(
             n_draws = MAX_DRAWS
         records[name] = law.encode(data.names, rows, n_draws)
     tails = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
-    standard = STUDENT if noise == "student" else NORMAL
+    standard = find_noise(noise).standard
     return {
         "noise": noise,
         "tails": tails,

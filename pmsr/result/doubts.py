@@ -389,7 +389,7 @@ def doubt_noise(residuals: Floats, y: Floats, noise: Noise = GAUSSIAN) -> list[s
     if p is None or p >= LEAST_P or _is_rounding(residuals, y):
         return []
     test = f"do not look normal (Shapiro-Wilk p = {p:.2g})"
-    if noise.name == GAUSSIAN.name:
+    if noise.has_one_size:
         said = f"The residuals {test}, and the intervals assume that they are."
     else:
         said = f"In units of {noise.words}, which the intervals assume, the residuals {test}."

@@ -23,7 +23,7 @@ from pmsr.equation.notation import (
 from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import Evidence, Weighed, make_target, seed_for
 from pmsr.evidence.model import make_model
-from pmsr.evidence.noise import GAUSSIAN, Columns
+from pmsr.evidence.noise import Columns
 from pmsr.evidence.posterior import MAX_POINTWISE, Draws, draw_posterior, to_arviz
 from pmsr.evidence.prediction import (
     SUMMARY,
@@ -196,7 +196,7 @@ class FittedEquation:
 
         Those of plain normal noise are in units of the target.
         """
-        if self.problem.noise.name == "gaussian":
+        if self.problem.noise.has_one_size:
             return self.residuals
         y, mu, _, columns = self._at_best
         with np.errstate(all="ignore"):
@@ -290,8 +290,7 @@ class FittedEquation:
         if self.is_possible:
             found = parameter_units(self.equation.program, self.units, **self._looks())
         units = {name: unit or "" for name, unit in zip(names, found, strict=True)}
-        # Of the logarithm of the target it is a relative error.
-        sigma = "" if self.problem.noise.link == "log" else self.units.of_target
+        sigma = "" if self.problem.noise.is_relative else self.units.of_target
         return {**units, "sigma": sigma}
 
     def predict(self, X: Any, return_std: bool = False, *, groups: Any = None) -> Any:
@@ -463,8 +462,8 @@ class FittedEquation:
     @property
     def has_plain_noise(self) -> bool:
         """Whether all residuals have noise of one size: they are shown as they are."""
-        is_gaussian = self.problem.noise.name == GAUSSIAN.name
-        return is_gaussian and (not self.parts or self.problem.shared_sigma)
+        is_of_all = not self.parts or self.problem.shared_sigma
+        return self.problem.noise.has_one_size and is_of_all
 
     def _known_units(self) -> Mapping[str, str]:
         return self.units.by_name if self.units is not None and self.units.are_known else {}

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from pmsr.data import check_X, read_labels
 from pmsr.equation.expression import Equation
-from pmsr.equation.program import evaluate
 from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, weigh
 from pmsr.evidence.noise import Columns
 from pmsr.evidence.posterior import Draws, draw_posterior, flatten_groups, join_groups
@@ -107,9 +106,7 @@ class GroupedEquation(FittedEquation):
         theta = whole.theta[place]
         rmse = whole.rmse
         if np.isfinite(theta).all():
-            values = evaluate(self.equation.program, theta[None, :], problem.data.X)[0]
-            square = float(np.sum(problem.counts * (problem.data.y - values) ** 2))
-            rmse = float(np.sqrt(square / problem.n))
+            rmse = problem.rmse(self.equation.program, theta)
         evidence = Evidence(
             np.nan, 0.0, np.nan, np.nan, problem.gamma, problem.sigma_bounds, whole.n_parameters,
             min(whole.n_parameters, len(problem.data.y)), theta, rmse, 0.0, whole.failure,
@@ -184,7 +181,7 @@ class GroupedEquation(FittedEquation):
         for one in self.parts.values():
             residuals = one.normal_residuals
             own = 1.0
-            if one.problem.noise.name == "gaussian":
+            if one.problem.noise.has_one_size:
                 own = float(np.sqrt(np.average(residuals**2, weights=one.problem.counts)))
             is_own = not self.problem.shared_sigma and own > 0.0
             found.append(residuals / own if is_own else residuals)

@@ -121,7 +121,7 @@ def print_result(console: Console, result: Result, path: Path | None, report: Pa
     try:
         table = best.estimates()
         units = best.parameter_units
-        what = "relative noise" if best.problem.noise.link == "log" else "noise"
+        what = "relative noise" if best.problem.noise.is_relative else "noise"
         for name, mean, sd in zip(table.index, table["mean"], table["sd"], strict=True):
             parameter = name[1] if isinstance(name, tuple) else name
             unit = units.get(parameter, "")

@@ -188,9 +188,13 @@ def test_errors_go_with_normal_noise_and_extra_noise_with_errors():
         problem_of("gaussian", values, dataclasses.replace(SETTINGS, extra_noise=True))
 
 
-def test_rows_have_names_codes_and_words_of_their_own():
-    assert len({row.code for row in NOISES.values()}) == len(NOISES) == len(DENSITIES)
-    assert all(row.words for row in NOISES.values())
+def test_rows_have_names_and_words_of_their_own():
+    assert len({row.words for row in NOISES.values()}) == len(NOISES) == len(DENSITIES)
+    assert [name for name, row in NOISES.items() if row.has_one_size] == ["gaussian"]
+    assert [name for name, row in NOISES.items() if row.is_relative] == [
+        "proportional",
+        "lognormal",
+    ]
     assert pm.Normal is NOISES["gaussian"].distribution(0.0, 1.0, {})[0]
 
 
