@@ -258,7 +258,7 @@ def derive_operator(name: str, form: Callable[..., Any]) -> Operator:
     expression = expression.replace(sympy.sinc, lambda x: sympy.sin(x) / x)
     if expression.has(*_PIECES):
         expression = sympy.piecewise_fold(expression.rewrite(_PIECES, sympy.Piecewise))
-    gaps = _find_gaps(expression, symbols[0]) if arity == 1 else []
+    gaps = find_gaps(expression, symbols[0]) if arity == 1 else []
     whole = _with_series(expression, symbols[0], gaps)
     slopes = [_source(name, whole.diff(symbol)) for symbol in symbols]
     arguments = ", ".join(map(str, symbols))
@@ -322,7 +322,7 @@ def write_out(expression: Any, *, near_gaps: bool = False) -> Any:
         symbols = sympy.symbols("a b", real=True)[: row.arity]
         form = row.form
         if near_gaps and row.arity == 1:
-            form = _with_series(form, symbols[0], _find_gaps(form, symbols[0]))
+            form = _with_series(form, symbols[0], find_gaps(form, symbols[0]))
         # From within: an argument may hold the operator too.
         expression = expression.replace(
             row.sympy,
@@ -342,7 +342,7 @@ class Gap:
     series: Any
 
 
-def _find_gaps(expression: Any, symbol: Any) -> list[Gap]:
+def find_gaps(expression: Any, symbol: Any) -> list[Gap]:
     """Find the places at which a form is not defined, but has a limit and a series."""
     try:
         places = sympy.singularities(expression, symbol, sympy.S.Reals)

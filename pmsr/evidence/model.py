@@ -19,14 +19,13 @@ from pmsr.equation.algebra import real_symbol
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import OPERATORS
 from pmsr.equation.program import EvaluateProgram, Program
+from pmsr.equation.rules import arguments, denominators
 from pmsr.evidence.distributions import add_variable
 from pmsr.evidence.multistart import Region
 from pmsr.evidence.noise import GAUSSIAN, Columns, Noise
 from pmsr.evidence.problem import Problem, read_problem, refuse_groups
 from pmsr.evidence.volume import (
     SurfaceRegion,
-    arguments,
-    denominators,
     log_inside,
     log_no_alias,
     log_no_pole,

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from pmsr.data import Data
 from pmsr.equation.kernels import factor_moments, find_active, run_compiled
-from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, POWER, VARIABLE
+from pmsr.equation.lowering import lower
+from pmsr.equation.operators import FIRST_OPERATOR, LITERAL, OPERATORS, POWER, VARIABLE, Operator
 from pmsr.equation.program import Program, evaluate, evaluate_jacobian
+from pmsr.equation.rules import PERIODIC, look_into
 from pmsr.evidence.multistart import Minimum
 from pmsr.evidence.problem import White
 from pmsr.limits import check_time
@@ -30,7 +32,6 @@ Floats = NDArray[np.float64]
 LEAST_SHARE = 1e-7
 SAME_CURVE = 1e-6  # of the target's standard deviation: predictions that differ by less are one
 CHUNK = 2**18  # values between two looks at the clock
-PERIODIC = ("sin", "cos", "tan")
 
 
 class Look(NamedTuple):
@@ -65,12 +66,14 @@ class Look(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """A node that the rules look at.
+    """A value that the rules look at.
 
     Parameters
     ----------
     node
-        Its place in the program.
+        Its place in the program; -1 for what stands inside an operator's form.
+    argument
+        The program of which it is the result.
     kind
         ``"below"`` for a denominator, ``"wave"`` for the argument of sin or cos, ``"tan"``.
     shifts
@@ -82,6 +85,7 @@ class Watched(NamedTuple):
     """
 
     node: int
+    argument: Program
     kind: str
     shifts: tuple[Floats, ...] = ()
     is_phase: bool = False
@@ -139,7 +143,9 @@ class Surface:
         for k, row in enumerate(values):  # mirror images share theirs
             if not any(np.max(np.abs(row - values[other])) <= near for other in kept):
                 kept.append(k)
-        firsts = [self._first(w.node, best.theta) if w.has_phase else np.nan for w in self.watched]
+        firsts = [
+            self._first(w.argument, best.theta) if w.has_phase else np.nan for w in self.watched
+        ]
         return replace(
             self,
             centres=np.ascontiguousarray(values[kept]),
@@ -177,37 +183,64 @@ class Surface:
     def watched(self) -> tuple[Watched, ...]:
         """Denominators, and arguments of periodic functions, that depend on a parameter."""
         active = find_active(self.program.nodes)
-        names = list(OPERATORS)
+        rows = list(OPERATORS.values())
         below: dict[int, None] = {}
         inside: dict[int, str] = {}
+        parts: list[Watched] = []
         for code, a, b in self.program.nodes.tolist():
-            name = names[code - FIRST_OPERATOR] if code >= FIRST_OPERATOR else ""
+            row = rows[code - FIRST_OPERATOR] if code >= FIRST_OPERATOR else None
+            name = "" if row is None else row.name
             if (code == POWER and b < 0) or name == "/":
                 factors = self._factors(a if code == POWER else b)
                 below |= {node: None for node in factors if active[node]}
             elif name in PERIODIC and active[a]:
                 inside[a] = "tan" if name == "tan" or inside.get(a) == "tan" else "wave"
-        return tuple(Watched(node, "below") for node in below) + tuple(
-            Watched(node, kind, self._shifts(node), self._is_phase(node, active))
-            for node, kind in inside.items()
+            elif row is not None and row.form is not None:
+                parts += self._look_into(row, a, b)
+        return (
+            *(Watched(node, self._argument(node), "below") for node in below),
+            *(self._watch_wave(kind, self._argument(node), node) for node, kind in inside.items()),
+            *parts,
         )
 
-    def _is_phase(self, node: int, active: NDArray[np.bool_]) -> bool:
-        """Tell whether parameters and variables are in different terms of a sum."""
-        if not active[node]:
-            return True
-        code, a, b = self.program.nodes[node].tolist()
-        name = list(OPERATORS)[code - FIRST_OPERATOR] if code >= FIRST_OPERATOR else ""
-        if name in ("+", "-"):
-            return self._is_phase(a, active) and self._is_phase(b, active)
-        return not self._has_variable(node)
+    def _watch_wave(self, kind: str, argument: Program, node: int = -1) -> Watched:
+        return Watched(node, argument, kind, self._shifts(argument), _is_phase(argument))
 
-    def _has_variable(self, node: int) -> bool:
-        code, a, b = self.program.nodes[node].tolist()
-        if code < FIRST_OPERATOR and code != POWER:
-            return bool(code == VARIABLE)
-        is_binary = code != POWER and list(OPERATORS.values())[code - FIRST_OPERATOR].arity == 2
-        return self._has_variable(a) or (is_binary and self._has_variable(b))
+    def _look_into(self, row: Operator, a: int, b: int) -> list[Watched]:
+        """Return what the rules look at inside the form of an operator, applied to two nodes."""
+        seen = look_into(row)
+        found = []
+        for kind, part in (*(("below", one) for one in seen.below), *seen.waves):
+            argument = self._part(part, (a, b))
+            if not find_active(argument.nodes)[-1]:
+                continue
+            if kind == "below":
+                found.append(Watched(-1, argument, kind))
+            else:
+                found.append(self._watch_wave("tan" if kind == "tan" else "wave", argument))
+        return found
+
+    # Any: a SymPy expression.
+    def _part(self, part: Any, given: tuple[int, int]) -> Program:
+        """Return the program of a part of an operator's form, applied to nodes of this one."""
+        own = lower(part, ("a", "b"), ())
+        nodes, literals = self.program.nodes[: max(given) + 1].tolist(), self.program.literals
+        places: list[int] = []
+        for code, a, b in own.nodes.tolist():
+            if code == VARIABLE:
+                places.append(given[a])
+                continue
+            if code == LITERAL:
+                entry = (code, a + len(literals), 0)
+            else:
+                entry = (code, places[a], b if code == POWER else places[b])
+            places.append(len(nodes))
+            nodes.append(entry)
+        return replace(
+            self.program,
+            nodes=np.array(nodes[: places[-1] + 1], dtype=np.int32),
+            literals=np.concatenate([literals, own.literals]),
+        )
 
     def _factors(self, node: int) -> list[int]:
         """Nodes whose zeros are those of a denominator: it changes no sign if it is a square."""
@@ -222,15 +255,15 @@ class Surface:
     def _argument(self, node: int) -> Program:
         return replace(self.program, nodes=self.program.nodes[: node + 1])
 
-    def _first(self, node: int, theta: Floats) -> float:
-        return float(evaluate(self._argument(node), theta[None, :], self.data.X[:1])[0, 0])
+    def _first(self, argument: Program, theta: Floats) -> float:
+        return float(evaluate(argument, theta[None, :], self.data.X[:1])[0, 0])
 
-    def _shifts(self, node: int) -> tuple[Floats, ...]:
+    def _shifts(self, argument: Program) -> tuple[Floats, ...]:
         """Find parameters that are added to an argument, with nothing but a sign."""
         p = self.program.n_parameters
         # Two places: a derivative by a phase is 1 or -1 at both.
         theta = np.stack([np.full(p, 0.7), np.linspace(1.3, 2.1, p)])
-        jacobian = evaluate_jacobian(self._argument(node), theta, self.data.X)[1]
+        jacobian = evaluate_jacobian(argument, theta, self.data.X)[1]
         signs = [float(jacobian[0, k, 0]) for k in range(p)]
         return tuple(
             pi * sign * np.eye(p)[k]
@@ -243,7 +276,7 @@ class Surface:
         theta = theta.copy()
         for watched in self.watched:
             if watched.shifts:
-                periods = np.round(self._first(watched.node, theta) / (2.0 * pi))
+                periods = np.round(self._first(watched.argument, theta) / (2.0 * pi))
                 theta -= 2.0 * periods * watched.shifts[0]
         return theta
 
@@ -268,7 +301,8 @@ class Surface:
     def look(self, theta: Floats) -> Look:
         """Evaluate a batch, of shape (n, p)."""
         n, p = theta.shape
-        nodes = np.array([watched.node for watched in self.watched], dtype=np.int64)
+        places = [watched.node for watched in self.watched if watched.node >= 0]
+        nodes = np.array(places, dtype=np.int64)
         sums, slope, gram = np.empty(n), np.empty((n, p)), np.empty((n, p, p))
         distances = np.empty((n, len(self.centres)))
         extremes = np.empty((n, len(nodes), 3))
@@ -294,6 +328,9 @@ class Surface:
                     distances[some],
                     extremes[some],
                 )
+            parts = [
+                self._extremes(watched.argument, theta) for watched in self.watched[len(places) :]
+            ]
             lengths, root, whitened = factor_moments(gram, slope, self.order, LEAST_SHARE)
             lengths = lengths / self.scales[self.order]
             diagonal = np.einsum("nii->ni", root)
@@ -301,12 +338,45 @@ class Surface:
             log_volume = np.sum(some_logs[:, : self.n_flat], axis=1)
             square = distances.min(axis=1, initial=np.inf) if len(self.centres) else np.zeros(n)
         allowed = np.isfinite(sums)
+        extremes = np.concatenate([extremes, *(part[:, None] for part in parts)], axis=1)
         for place, watched in enumerate(self.watched):
             low, high, first = extremes[:, place].T
             longest = np.inf if watched.is_phase else pi * (self._n - 1)
             phase = float(self.phases[place]) if len(self.phases) else np.nan
             allowed &= _obeys(watched.kind, low, high, first, phase, longest)
         return Look(sums, log_volume, square, allowed, lengths, root, whitened)
+
+    def _extremes(self, argument: Program, theta: Floats) -> Floats:
+        """Return the least, largest and first value of a program, of shape (n, 3)."""
+        size = max(1, CHUNK // len(self.data.y))
+        found = np.empty((len(theta), 3))
+        for k in range(0, len(theta), size):
+            values = evaluate(argument, theta[k : k + size], self.data.X)
+            found[k : k + size] = np.stack([values.min(1), values.max(1), values[:, 0]], axis=1)
+        return found
+
+
+def _is_phase(argument: Program) -> bool:
+    """Tell whether parameters and variables are in different terms of a sum."""
+    active = find_active(argument.nodes)
+    rows = list(OPERATORS.values())
+
+    def has_variable(node: int) -> bool:
+        code, a, b = argument.nodes[node].tolist()
+        if code < FIRST_OPERATOR and code != POWER:
+            return bool(code == VARIABLE)
+        is_binary = code != POWER and rows[code - FIRST_OPERATOR].arity == 2
+        return has_variable(a) or (is_binary and has_variable(b))
+
+    def is_apart(node: int) -> bool:
+        if not active[node]:
+            return True
+        code, a, b = argument.nodes[node].tolist()
+        if code >= FIRST_OPERATOR and rows[code - FIRST_OPERATOR].name in ("+", "-"):
+            return is_apart(a) and is_apart(b)
+        return not has_variable(node)
+
+    return is_apart(len(argument.nodes) - 1)
 
 
 def _obeys(

@@ -1,16 +1,13 @@
 r"""The invariant prior in PyTensor: the surface's volume element and its limits."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-import sympy
 from numpy.typing import NDArray
 from pytensor import gradient
-
-from pmsr.evidence.surface import PERIODIC
 
 Floats = NDArray[np.float64]
 
@@ -69,41 +66,6 @@ def log_volume(mu: Any, theta: Sequence[Any]) -> Any:
     length = pt.sqrt(pt.sum(chi**2, axis=0))
     unit = chi / length
     return 0.5 * pt.linalg.slogdet(unit.T @ unit)[1] + pt.sum(pt.log(length))
-
-
-def denominators(expression: Any, parameters: Sequence[Any]) -> Iterator[Any]:
-    """Yield the subexpressions with parameters whose zeros are poles.
-
-    Examples
-    --------
-    >>> x, c0, c1 = sympy.symbols("x c0 c1", real=True)
-    >>> list(denominators(c0 * x / (x * (c1 + x) ** 2), [c0, c1]))
-    [c1 + x]
-    """
-    for part in sympy.preorder_traversal(expression):
-        if part.is_Pow and part.exp.is_number and part.exp.is_negative:
-            for factor in sympy.Mul.make_args(part.base):
-                base = factor.base if factor.is_Pow and factor.exp.is_number else factor
-                if base.free_symbols & set(parameters):
-                    yield base
-
-
-def arguments(expression: Any, parameters: Sequence[Any]) -> Iterator[tuple[str, Any, bool]]:
-    """Yield the arguments with parameters of periodic functions.
-
-    With the function's name, and whether a parameter shifts the argument in all rows alike.
-
-    Examples
-    --------
-    >>> x, c0, c1 = sympy.symbols("x c0 c1", real=True)
-    >>> list(arguments(sympy.sin(c0 * x - c1) + sympy.cos(c0 * x), [c0, c1]))
-    [('cos', c0*x, False), ('sin', c0*x - c1, True)]
-    """
-    for part in sympy.preorder_traversal(expression):
-        name = type(part).__name__
-        if name in PERIODIC and part.args[0].free_symbols & set(parameters):
-            argument = part.args[0]
-            yield name, argument, any(abs(argument.diff(c)) == 1 for c in parameters)
 
 
 # Rules are logarithms, 0 or -inf, which add up: PyTensor's booleans are of several kinds.

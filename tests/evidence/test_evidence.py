@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import sympy
 from exact import linear_log_q as exact_log_q
 
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.equation.expression import Equation
+from pmsr.equation.operators import OPERATORS, add_operator
 from pmsr.evidence.evidence import (
     _pool,
     compute_evidence,
@@ -529,3 +531,25 @@ def test_a_fitted_equation_gives_the_region():
         fit_equation("3*D", X, y)
     with pytest.raises(ValueError, match="cannot be fitted: never finite"):
         fit_equation("sqrt(-1 - (c0*D)**2)", X, y)
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "written"),
+    [
+        (lambda x: sympy.sin(x) / x, "c0*own(c1*x0)", "c0*sin(c1*x0)/(c1*x0)"),
+        (lambda x: sympy.sin(x), "c0*own(c1*x0)", "c0*sin(c1*x0)"),
+        (lambda x, y: x / (x + y), "c0*own(x0, c1)", "c0*x0/(c1 + x0)"),
+    ],
+)
+def test_an_operator_of_ones_own_is_weighed_like_what_it_stands_for(form, text, written):
+    x = np.linspace(0.5, 9.0, 20)
+    y = 2.0 * np.sin(1.3 * x) / x + 0.1 * np.cos(37.0 * x)
+    expected = compute_evidence(written, x, y, random_seed=0)
+    add_operator("own", form)
+    try:
+        found = compute_evidence(text, x, y, random_seed=0)
+    finally:
+        del OPERATORS["own"]
+    assert expected.failure is None and found.failure is None
+    error = np.hypot(found.log_q_se, expected.log_q_se)
+    assert found.log_q == pytest.approx(expected.log_q, abs=4.0 * error)

@@ -6,9 +6,11 @@ import sympy
 
 from pmsr.data import make_data
 from pmsr.equation.expression import Equation
+from pmsr.equation.operators import OPERATORS, add_operator
+from pmsr.equation.rules import arguments, denominators
 from pmsr.evidence.model import _SymbolPrinter
 from pmsr.evidence.surface import Surface
-from pmsr.evidence.volume import arguments, denominators, log_no_alias, log_no_pole, log_volume
+from pmsr.evidence.volume import log_no_alias, log_no_pole, log_volume
 
 X = np.linspace(0.5, 4.0, 12)
 DATA = make_data(X, X + 0.1 * np.sin(40.0 * X))
@@ -49,6 +51,27 @@ def test_the_volume_is_differentiable():
     "text", ["c0*x0/(c1 + x0)", "c0/(c1 + x0)**2", "c0*sin(c1*x0)", "c0*tan(x0/c1)", "c0/x0 + c1"]
 )
 def test_the_rules_are_those_of_the_compiled_sums(text):
+    assert_rules_agree(text)
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (lambda x: sympy.sin(x) / x, "c0*own(c1*x0)"),
+        (lambda x: sympy.tan(x / 3 + 1), "c0*own(c1*x0)"),
+        (lambda x: 1 / (x**2 - 4), "c0*own(c1*x0)"),
+        (lambda x, y: sympy.cos(y) / (x + y), "own(c0*x0, c1 - x0)"),
+    ],
+)
+def test_the_rules_see_what_stands_inside_an_operator_of_ones_own(form, text):
+    add_operator("own", form)
+    try:
+        assert_rules_agree(text)
+    finally:
+        del OPERATORS["own"]
+
+
+def assert_rules_agree(text):
     def rules(law, tensors, mu, theta):
         symbols = [s for s in law.expression.free_symbols if s.name in law.parameters]
         printer = _SymbolPrinter(tensors)
@@ -64,9 +87,3 @@ def test_the_rules_are_those_of_the_compiled_sums(text):
     expected = Surface.of(law.program, DATA).obeys(theta)
     assert [bool(log(*row) == 0.0) for row in theta] == expected.tolist()
     assert not expected.all() or text == "c0/x0 + c1"
-
-
-def test_a_phase_is_seen():
-    x, c0, c1 = sympy.symbols("x c0 c1", real=True)
-    assert [is_phase for *_, is_phase in arguments(sympy.sin(c0 * x - c1), [c0, c1])] == [True]
-    assert [is_phase for *_, is_phase in arguments(sympy.sin(c0 * x * c1), [c0, c1])] == [False]
