@@ -1,6 +1,5 @@
 """One equation: what was written, its SymPy expression, its canonical key and its program."""
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from unicodedata import lookup
 
 import sympy
 
+from pmsr.data import find_closest
 from pmsr.equation.algebra import (
     TooLarge,
     apply_operator,
@@ -422,10 +422,25 @@ def _resolver(variables: Sequence[str], parameters: Sequence[str]) -> Callable[[
 
 
 def _suggestion(name: str, variables: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, variables, n=1, cutoff=0.5)
-    hint = f"Did you mean {close[0]!r}? " if close else ""
-    written = [name if _IDENTIFIER.fullmatch(name) else quoted(name) for name in variables]
-    return f"{hint}Variables: {', '.join(written) or 'none'}."
+    close = find_closest(name, variables, cutoff=0.5) if name else None
+    return f"{_meant(close)}Variables: {', '.join(map(written, variables)) or 'none'}."
+
+
+def _meant(name: str | None) -> str:
+    if name is None:
+        return ""
+    return f"Did you mean {name!r}? " if written(name) == name else f"Did you mean {quoted(name)}? "
+
+
+def written(name: str) -> str:
+    """Return a variable's name as it is written in an equation.
+
+    Examples
+    --------
+    >>> written("H"), written("drop height")
+    ('H', '`drop height`')
+    """
+    return name if _IDENTIFIER.fullmatch(name) else quoted(name)
 
 
 def _unknown(name: str, variables: Sequence[str], parameters: Sequence[str]) -> str:
@@ -434,12 +449,12 @@ def _unknown(name: str, variables: Sequence[str], parameters: Sequence[str]) -> 
     if name == "E":
         return f"Unknown name {name!r}. Write e for Euler's number. {_suggestion('', variables)}"
     known = [*variables, *parameters, *function_names()]
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.55)  # a is not tan
-    hint = f"Did you mean {close[0]!r}? " if close else ""
+    close = find_closest(name, known, cutoff=0.55)  # a is not tan
     return (
-        f"Unknown name {name!r}. {hint}{_suggestion('', variables)} A parameter is a word plus "
-        f"digits, such as c0, or listed: pmsr.Equation(text, variables, parameters=[{name!r}]), in "
-        f"the shell --parameters {name}; functions: {', '.join(function_names())}."
+        f"Unknown name {name!r}. {_meant(close)}{_suggestion('', variables)} A parameter is a word "
+        "plus digits, such as c0, or listed: "
+        f"pmsr.Equation(text, variables, parameters=[{name!r}]), in the shell --parameters {name}; "
+        f"functions: {', '.join(function_names())}."
     )
 
 

@@ -27,7 +27,7 @@ from rich.table import Table
 from pmsr import experiments
 from pmsr.csv_text import to_csv
 from pmsr.data import Data, leave_out_constant, load_galileo
-from pmsr.equation.expression import Equation
+from pmsr.equation.expression import Equation, written
 from pmsr.equation.grammar import without_quotes
 from pmsr.equation.operator_sets import read_operators, usual_operators
 from pmsr.equation.operators import PARAMETER, VARIABLE, operator_code
@@ -87,6 +87,7 @@ from pmsr.shell.run_folder import (
     write_settings,
 )
 from pmsr.shell.tables import describe, print_result, program, short, to_json
+from pmsr.shell.wording import counted_as_in_file, in_words_of_a_shell
 
 T = TypeVar("T")
 WRITING_SHARE = 0.1  # of the time, for the files; predictions that take longer are left out
@@ -525,15 +526,17 @@ def _read_equation(text: str, data: Data, parameters: Sequence[str] | None = Non
         unknown, hint = _find_unknown(text, data, parameters or ())
         if not unknown:
             raise
-        columns = ", ".join(data.names)
+        columns = ", ".join(map(written, data.names))
         what = (
             f"{unknown[0]} is no column"
             if len(unknown) == 1
             else (f"{', '.join(unknown[:-1])} and {unknown[-1]} are no columns")
         )
+        # Within double quotes a shell runs what stands in backquotes.
+        quoting = "The equation then stands in single quotes. " * ("`" in hint)
         named = f", or named: --parameters {' '.join([*(parameters or ()), *unknown])}"
         raise ValueError(
-            f"{what}: these are {columns}. {hint}Parameters are written c0, c1, ..."
+            f"{what}: these are {columns}. {hint}{quoting}Parameters are written c0, c1, ..."
             + named * (parameters is not None)
         ) from None
 
@@ -546,11 +549,11 @@ def _find_unknown(text: str, data: Data, parameters: Sequence[str]) -> tuple[lis
         try:
             Equation(text, data.names, [*parameters, *unknown])
         except ValueError as error:
-            found = re.match(r"Unknown name '(\w+)'\. (Did you mean '(\w+)'\? )?", str(error))
+            found = re.match(r"Unknown name '(\w+)'\. (Did you mean (.+?)\? )?", str(error))
             if found is None or found[1] in unknown:
                 return unknown, hints
             unknown.append(found[1])
-            if found[3] in data.names:
+            if found[3] is not None and found[3].strip("'") in map(written, data.names):
                 hints += str(found[2])
         else:
             return unknown, hints
@@ -597,9 +600,13 @@ def predict(arguments: argparse.Namespace) -> int:
             average=arguments.average,
             groups=labels[0] if labels else None,
         )
-    for warning in caught:
-        if isinstance(warning.message, ResultWarning) and not arguments.quiet:
-            print(f"pmsr: warning: {warning.message}", file=sys.stderr)
+    said = [
+        in_words_of_a_shell(counted_as_in_file(str(warning.message), read.index.to_list()))
+        for warning in caught
+        if isinstance(warning.message, ResultWarning)
+    ]
+    for text in () if arguments.quiet else said:
+        print(f"pmsr: warning: {text}", file=sys.stderr)
     known = [*group, *names]
     header = known + [_distinct(str(name), known) for name in found.columns]
     rows = np.hstack([table.to_numpy(), found.to_numpy()]).tolist()
@@ -611,7 +618,7 @@ def predict(arguments: argparse.Namespace) -> int:
             "average": arguments.average,
             "equation": None if arguments.average else str(result.best.equation),
             "predictions": [dict(zip(header, row, strict=True)) for row in rows],
-            "warnings": [str(warning.message) for warning in caught],
+            "warnings": said,
         }
         text = to_json(about) + "\n"
     else:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,14 @@ from pmsr.shell.numerals import (
     is_like_a_number,
     read_number,
 )
-from pmsr.shell.text_files import MISSING, are_all_numbers, decode, read_rows
+from pmsr.shell.text_files import (
+    ERROR_VALUE,
+    MISSING,
+    N_LOOKED_AT,
+    are_all_numbers,
+    decode,
+    read_rows,
+)
 
 TEXT = (".csv", ".tsv", ".txt", ".dat")
 PARQUET = (".parquet", ".pq")
@@ -34,6 +42,10 @@ MAX_SHOWN = 60  # characters of a cell in an error
 MAX_LISTED = 5  # rows
 MOSTLY_EMPTY, MANY_CELLS = 10, 1_000_000  # times as many cells as are filled; harmless below
 FIRST_ROW = 2  # of the data, where row 1 holds names
+# A number and what stands behind it: a unit, or its error.
+_WITH_MORE = re.compile(
+    r"(?P<number>[+-]?[\d., ]*\d(?:[eE][+-]?\d+)?)(?P<more>\s*(?:[^\W\d_]|[%‰°±]|\+/?-).*)"
+)
 NOTES = "notes"  # where a table keeps what was done to it
 
 
@@ -139,6 +151,10 @@ def _label(
 ) -> pd.DataFrame:
     table.columns = pd.Index(names)
     table.index = pd.Index(numbers[: len(table)], dtype=int)
+    # A separator at the end of every row makes a column of nothing.
+    filled = [bool(str(name).strip()) for name in names] | table.notna().any().to_numpy()
+    if not filled.all():
+        table = table.loc[:, filled]
     table.attrs[NOTES] = tuple(notes)
     return table
 
@@ -217,7 +233,7 @@ def _strip(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     cell = cell.strip()
-    return None if cell.lower() in MISSING else cell
+    return None if cell.lower() in MISSING or ERROR_VALUE.fullmatch(cell) else cell
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -402,8 +418,19 @@ def _find_column(table: pd.DataFrame, name: str, source: str) -> int:
             f"{source}: {columns.count(name)} columns are called {name!r}. Rename them."
         )
     if name not in columns:
-        raise ValueError(f"{source}: no column {name!r}.{suggest(name, columns)}")
+        raise ValueError(
+            f"{source}: no column {name!r}.{_find_lower(table, name) or suggest(name, columns)}"
+        )
     return columns.index(name)
+
+
+def _find_lower(table: pd.DataFrame, name: str) -> str:
+    """Say where a name stands that is not in the first row: people write lines above a table."""
+    upper = table.head(N_LOOKED_AT)
+    for row, cells in zip(upper.index, upper.itertuples(index=False, name=None), strict=True):
+        if name in cells:
+            return f" It stands in row {row}: remove the rows above."
+    return ""
 
 
 def split_table(
@@ -490,6 +517,9 @@ def _describe_text(column: Any, role: str) -> str:
             "decimal: --decimal . or --decimal ,"
         )
     text = f"holds text, {shown!r} in row {row}."
+    more = _describe_more(list(map(str, dict(strange).values())), role)
+    if more:
+        return f"{text} {more}"
     if len(strange) == 1 and row == column.index[0] and len(column) > 2:
         if row < FIRST_ROW:
             return f"{text} If these are names of columns, leave --no-header out."
@@ -506,6 +536,31 @@ def _describe_text(column: Any, role: str) -> str:
             f"{text} Leave it out with --features, or say --group-column if it names experiments."
         )
     return f"{text} Leave it out with --features."
+
+
+def _describe_more(cells: Sequence[str], role: str) -> str:
+    """Say what to do about numbers with something before or behind them; nothing if none have.
+
+    Examples
+    --------
+    >>> _describe_more(["1.5 %", "20%"], "feature")
+    "Remove '%' from all rows: numbers stand alone."
+    >>> _describe_more(["12 Jan 2024", "3 Feb 2024"], "feature")
+    ''
+    """
+    if cells[0][:1] in "<>≤≥~" and is_like_a_number(cells[0][1:]):
+        return "A limit is no measurement: remove such rows, or give what was measured."
+    found = [_WITH_MORE.fullmatch(cell) for cell in cells]
+    told = [one["more"].strip() for one in found if one and is_like_a_number(one["number"])]
+    if len(told) < len(cells):
+        return ""
+    if all(more.startswith(("±", "+-", "+/-")) for more in told):
+        option = "--x-error-columns" if role == "feature" else "--error-column"
+        return f"Put the errors in a column of their own, and say {option}."
+    if len(cells) < 2 or len(set(told)) > 1:
+        return ""
+    where = "" if told[0] == "%" else "; a unit stands in the name of the column, or after --units"
+    return f"Remove {told[0]!r} from all rows: numbers stand alone{where}."
 
 
 def _is_closed(value: Doubtful) -> bool:

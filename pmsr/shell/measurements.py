@@ -13,7 +13,7 @@ from pmsr.data import Data, make_data, suggest
 from pmsr.evidence.distributions import read_constants
 from pmsr.evidence.noise import find_noise
 from pmsr.shell.data_files import NOTES, choose_columns, choose_labels, in_rows, split_table
-from pmsr.shell.wording import in_words_of_a_shell
+from pmsr.shell.wording import counted_as_in_file, in_words_of_a_shell
 
 Known = float | tuple[float, float]  # a number, or one with its standard error
 
@@ -241,9 +241,7 @@ def in_words_of_a_file(rows: Sequence[int], columns: Columns) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        text = re.sub(
-            r"row (\d+) \(counted from 0\)", lambda found: f"row {rows[int(found[1])]}", str(error)
-        )
+        text = counted_as_in_file(str(error), rows)
         for argument, name in (
             ("y_err", columns.error),
             ("sample_weight", columns.weight),

@@ -15,7 +15,8 @@ N_LOOKED_AT = 20  # rows that say how a text is separated
 SEPARATORS = "\t;,"  # where two would do, the one that is rarer in names
 BLANKS = " "  # one or more
 _SEP = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # how a text tells Excel
-_ERROR_VALUE = re.compile(r"#(N/A|NA|DIV/0!|REF!|VALUE!|NUM!|NAME\?|NULL!)", re.IGNORECASE)
+# What Excel writes where a formula has no value.
+ERROR_VALUE = re.compile(r"#(N/A|NA|DIV/0!|REF!|VALUE!|NUM!|NAME\?|NULL!)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def read_rows(text: str, *, separator: str | None = None, header: bool = True) -
         first = _SEP.fullmatch(line.strip()) if skipped == 0 else None
         if first is not None:
             said = first[1]
-        elif line.lstrip().startswith("#") and _ERROR_VALUE.match(line.lstrip()) is None:
+        elif line.lstrip().startswith("#") and ERROR_VALUE.match(line.lstrip()) is None:
             comment = line
         elif line.strip():
             break
@@ -124,7 +125,8 @@ def read_rows(text: str, *, separator: str | None = None, header: bool = True) -
         if keep and len(row) > len(names):
             hint = " Decimal commas need another separator, such as a semicolon."
             raise ValueError(
-                f"{len(names)} names of columns, but a row with {len(row)} values, row {number}. "
+                f"{len(names)} name{'s' * (len(names) != 1)} of columns, but a row with {len(row)} "
+                f"values, row {number}. "
                 "Lines above the names begin with #, or are removed." + hint * (separator == ",")
             )
     if not all(kept):
@@ -218,4 +220,4 @@ def _is_like_a_number(name: str) -> bool:
 
 def _is_comment(row: Sequence[str]) -> bool:
     cell = row[0].lstrip()
-    return cell.startswith("#") and _ERROR_VALUE.match(cell) is None
+    return cell.startswith("#") and ERROR_VALUE.match(cell) is None

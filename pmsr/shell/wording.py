@@ -1,6 +1,7 @@
 """What errors of the package are called in a shell: options in place of arguments."""
 
 import re
+from collections.abc import Sequence
 
 # Patterns of the package's errors, and what they are for somebody who types a command.
 _WORDS = (
@@ -30,6 +31,8 @@ _WORDS = (
     (r" Convert them with astype\(float\), or leave the column out\.", " Leave the column out."),
     (r"Every column of X\b", "Every column"),
     (r"\bin X\b", "in the file"),
+    (r"\brows of X_new\b", "rows"),
+    (r" Leave one out, or name both: \{name: equation, \.\.\.\}\.", " Leave one out."),
     (r"Give the folder that save\(\) made\.", "Give the folder that pmsr fit or compare made."),
     (r"must be an identifier\b", "must be one word of letters, digits and _"),
 )
@@ -46,3 +49,15 @@ def in_words_of_a_shell(text: str) -> str:
     for pattern, words in _WORDS:
         text = re.sub(pattern, words, text)
     return text
+
+
+def counted_as_in_file(text: str, rows: Sequence[int]) -> str:
+    """Return an error about arrays with the rows as a file counts them.
+
+    Examples
+    --------
+    >>> counted_as_in_file("y = -1 in row 2 (counted from 0).", [2, 3, 5])
+    'y = -1 in row 5.'
+    """
+    pattern = r"row (\d+) \(counted from 0\)"
+    return re.sub(pattern, lambda found: f"row {rows[int(found[1])]}", text)

@@ -114,6 +114,8 @@ def test_names_that_are_no_identifiers_stand_in_backquotes():
     ("text", "variables", "message"),
     [
         ("c0*heigth", ["height"], "Unknown name 'heigth'. Did you mean 'height'"),
+        ("c0*h", ["H", "D"], "Unknown name 'h'. Did you mean 'H'"),
+        ("c0/T", ["T [K]", "time"], r"Unknown name 'T'. Did you mean `T \[K\]`"),
         ("c0*q", ["x"], "Unknown name 'q'. Variables: x. A parameter is a word plus digits"),
         ("c*x", ["x"], "Unknown name 'c'"),
         ("x*_1", ["x"], "Unknown name '_1'"),

@@ -465,6 +465,17 @@ def test_predictions_outside_the_data_are_warned_of(run, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_warnings_about_predictions_count_rows_as_the_file_does(tmp_path, capsys):
+    X, y = load_galileo("shelf")
+    X.assign(D=y).to_csv("t.csv", index=False)
+    assert main(["compare", "t.csv", "c0*sqrt(H)", "--target", "D", "--out", "laws"]) == 0
+    (tmp_path / "new.csv").write_text("H\n500\n\n-500\n")
+    capsys.readouterr()
+    assert main(["predict", "laws", "new.csv"]) == 0
+    warning = capsys.readouterr().err.splitlines()[-1]
+    assert "in 1 of 2 rows; row 4 is worst" in warning and "counted" not in warning
+
+
 def test_a_name_that_is_a_formula_is_one_in_no_file_that_is_written(tmp_path, capsys):
     name = "=cmd|' /C calc'!A0"
     SHELF[0].rename(columns={"H": name}).assign(D=SHELF[1]).to_csv("t.csv", index=False)
@@ -821,6 +832,8 @@ def test_a_comparison_knows_errors_and_noise(capsys):
         (["a*H + c0"], "a is no column: these are H. Parameters are written c0, c1, ..., or named"),
         (["a*H + b"], "--parameters a b\n"),
         (["Hh*c0"], "Hh is no column: these are H. Did you mean 'H'?"),
+        (["h*c0"], "h is no column: these are H. Did you mean 'H'?"),
+        (["c0", "c0"], "listed twice. Leave one out.\n"),
         (["other.csv", "c0*H"], "other.csv is no equation. One file at a time"),
     ],
 )
@@ -828,6 +841,15 @@ def test_what_is_no_column_in_an_equation_has_a_way_out(data, equations, words, 
     assert main(["compare", data, *equations, "--target", "D"]) == 1
     error = capsys.readouterr().err
     assert words in error and error.count("\n") == 1
+
+
+def test_a_column_with_a_unit_in_its_name_is_told_as_an_equation_has_it(capsys):
+    SHELF[0].rename(columns={"H": "H [mm]"}).assign(D=SHELF[1]).to_csv("t.csv", index=False)
+    assert main(["compare", "t.csv", "c0*H", "--target", "D"]) == 1
+    assert (
+        "H is no column: these are `H [mm]`. Did you mean `H [mm]`? The equation then stands in "
+        "single quotes. Parameters" in capsys.readouterr().err
+    )
 
 
 def test_the_default_operators_suit_the_data_and_the_time_is_announced(data, capsys, monkeypatch):

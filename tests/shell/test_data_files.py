@@ -363,3 +363,48 @@ def test_a_sheet_is_chosen_by_name_or_number(tmp_path):
         read_table(tmp_path / "t.xlsx", sheet="run 3")
     with pytest.raises(ValueError, match=r"only \.xlsx files have sheets"):
         read_table(write(tmp_path / "t.csv", "H\n1\n"), sheet="2")
+
+
+@pytest.mark.parametrize("text", ["H,D,\n1,2,\n3,4,\n", "H;D;;\n1;2;;\n3;4;;\n;;;\n"])
+def test_a_separator_at_the_end_of_every_row_is_no_column(tmp_path, text):
+    X, y = split_table(read_table(write(tmp_path / "t.csv", text)), "D", None, "t.csv")
+    assert list(X.columns) == ["H"] and y.to_list() == [2.0, 4.0]
+
+
+def test_what_has_a_value_and_no_name_is_asked_about(tmp_path):
+    table = read_table(write(tmp_path / "t.csv", ",H,D\n0,1,2\n1,3,4\n"))
+    with pytest.raises(ValueError, match="column 1 has no name"):
+        split_table(table, "D", None, "t.csv")
+
+
+def test_a_formula_of_a_sheet_without_a_value_is_a_missing_value(tmp_path):
+    table = pd.DataFrame({"H": [1, 2, 3], "D": [1.0, "#DIV/0!", 3.0]})
+    table.to_excel(tmp_path / "t.xlsx", index=False)
+    with pytest.raises(ValueError, match="'D' has no value in row 3"):
+        choose_columns(read_table(tmp_path / "t.xlsx"), ["D"], "t.xlsx")
+
+
+def test_lines_above_the_names_of_a_sheet_are_pointed_out(tmp_path):
+    rows = [["a ramp", None], [None, None], ["H", "D"], [1, 2]]
+    pd.DataFrame(rows).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    with pytest.raises(ValueError, match=r"no column 'D'. It stands in row 3: remove the rows"):
+        choose_columns(read_table(tmp_path / "t.xlsx"), ["D"], "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("cells", "way_out"),
+    [
+        (("1 mm", "2 mm"), "Remove 'mm' from all rows: numbers stand alone; a unit stands in"),
+        (("1,5%", "20%"), "Remove '%' from all rows: numbers stand alone."),
+        (("1.5±0.1", "2 +- 0.1"), "Put the errors in a column of their own, and say --error-col"),
+        (("<0.5", "2"), "A limit is no measurement"),
+        # Neither dates nor classes are numbers with units.
+        (("3 Jan 2024", "4 Feb 2024"), "A target is a number"),
+        (("low", "high"), "A target is a number"),
+    ],
+)
+def test_numbers_with_more_than_digits_have_a_way_out(tmp_path, cells, way_out):
+    text = "H;D\n" + "".join(f"{k};{cell}\n" for k, cell in enumerate(cells))
+    with pytest.raises(ValueError) as error:
+        split_table(read_table(write(tmp_path / "t.csv", text)), "D", None, "t.csv")
+    assert way_out in str(error.value)
