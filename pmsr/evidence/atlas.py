@@ -6,6 +6,7 @@ distributions whose widths are those of the surface itself, around the minima an
 points of the surface that earlier draws have found at either temperature.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import lgamma, log, pi, sqrt
@@ -29,7 +30,7 @@ Floats = NDArray[np.float64]
 
 WIDEST = 2.0  # width of a chart, in units of asinh(eta / scale)
 BROAD = 2.5  # width of the part that knows nothing
-SHARE_BROAD = 0.1
+SHARE_BROAD = 0.1  # of draws, about, once others have followed the first: 0.3 of those 0.3
 LEAST_LENGTH = 1e-6  # of a singular direction at a minimum
 WIDE = 300.0  # beyond, sinh is out of range
 LEAST_TRIED = 250  # draws that look for charts
@@ -325,7 +326,7 @@ class Atlas:
         surface = target.surface
         q = len(surface.order) - surface.n_affine
         n, r = target.problem.n, len(surface.order)
-        centres, whitens, shares, group = [], [], [], []
+        centres, metrics, widths, shares, group = [], [], [], [], []
         low, high = target.size_bounds
         for minimum in (*target.fit.minima, *target.fit.images):
             rest = target.problem.rest or Rest(0.0, 0.0, 0)
@@ -338,11 +339,13 @@ class Atlas:
                 sizes = (sigma,) if phi == 1.0 else (sigma, sqrt(sigma * high), high)
                 for size in sizes:
                     centres.append(w[0])
-                    whitens.append(_whiten(metric, size / sqrt(phi), target.own_precision))
+                    metrics.append(metric)
+                    widths.append(size / sqrt(phi))
                     shares.append(1.0 / len(sizes))
                     group.append(place)
         known = np.array(shares)
-        charts = Charts(np.array(centres), np.array(whitens), known / known.sum(), np.array(group))
+        whitens = _whiten(np.array(metrics), widths, target.own_precision)
+        charts = Charts(np.array(centres), whitens, known / known.sum(), np.array(group))
         broad = Charts(
             np.zeros((len(phis), q)),
             np.repeat(np.eye(q)[None] / BROAD, len(phis), axis=0),
@@ -423,8 +426,10 @@ class Atlas:
         nu = 2 * power - self.q
         weights = charts.shares * np.prod(np.einsum("nii->ni", charts.whitens), axis=1)
         sums = np.empty((len(theta), len(self.phis)))
+        # One layout: for another the loop would be compiled anew, in the middle of a search.
+        points = np.ascontiguousarray(w)
         kernel_sums(
-            w, charts.centres, charts.whitens, weights, charts.group, power, float(nu), sums
+            points, charts.centres, charts.whitens, weights, charts.group, power, float(nu), sums
         )
         constant = lgamma(power) - lgamma(nu / 2) - (self.q / 2) * log(nu * pi)
         z = look.whitened[:, :n_affine]
@@ -477,13 +482,10 @@ class Atlas:
             if len(self.target.given):  # what the data do not determine, the prior does
                 root = np.nan_to_num(root)
             h = len(anchors) ** (-1.0 / (self.q + 4))
-            whitens = [
-                _whiten(L @ L.T, h * s / sqrt(phi), self.target.own_precision / h**2)
-                for L, s in zip(root, sigma, strict=True)
-            ]
-            found.append(
-                Charts(w, np.array(whitens), counts / counts.sum(), np.full(len(anchors), place))
-            )
+            metrics = np.array([L @ L.T for L in root])
+            widths = [h * s / sqrt(phi) for s in sigma]
+            whitens = _whiten(metrics, widths, self.target.own_precision / h**2)
+            found.append(Charts(w, whitens, counts / counts.sum(), np.full(len(anchors), place)))
         charts = base
         if found:
             new = found[0]
@@ -564,12 +566,14 @@ def _schur(jacobian: Floats, surface: Surface) -> Floats:
     return np.asarray(rest.T @ rest)
 
 
-def _whiten(metric: Floats, size: float, own: Floats) -> Floats:
-    """Upper triangular W with |W v|^2 = v' metric v / size^2, and no width above `WIDEST`.
+def _whiten(metrics: Floats, widths: Sequence[float], own: Floats) -> Floats:
+    """Upper triangular W with |W v|^2 = v' metric v / width^2, and no width above `WIDEST`.
 
-    What parameters have of their own adds to that: their priors.
+    One for each metric, of shape (n, q, q). What parameters have of their own adds to that: their
+    priors.
     """
-    precision = metric / size**2
+    precision = metrics / np.array([width**2 for width in widths])[:, None, None]
     precision = np.where(np.isfinite(precision), precision, 0.0)
-    precision[np.diag_indices_from(precision)] += WIDEST**-2.0 + own
-    return np.asarray(np.linalg.cholesky(precision).T)
+    diagonal = np.arange(precision.shape[-1])
+    precision[:, diagonal, diagonal] += WIDEST**-2.0 + own
+    return np.ascontiguousarray(np.swapaxes(np.linalg.cholesky(precision), 1, 2))

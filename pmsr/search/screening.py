@@ -203,6 +203,19 @@ def screen(
         keys = batch.keys
     if problem.parts:
         return _screen_groups(batch, problem, random_seed, keys, plan)
+    return _screen_group(batch, problem, random_seed, keys, plan)
+
+
+def _screen_group(
+    batch: Batch,
+    problem: Problem,
+    random_seed: int,
+    keys: NDArray[np.uint64],
+    plan: Plan,
+    *,
+    by_itself: bool = True,
+) -> Screened:
+    """Fit a batch of laws to one group; its log q is NaN unless it is weighed by itself."""
     data = problem.white
     plain, batch = batch, batch.whiten(problem)
     deviation = data.spread
@@ -210,13 +223,15 @@ def screen(
     places = probe_points(data.X)
     found = fit_batch(batch, data.X, data.y, deviation, places, n, random_seed, keys, plan)
     squares, excess = found.squares, np.full(len(found.squares), problem.log_weight)
-    if not problem.noise.is_exact:
+    if by_itself and not problem.noise.is_exact:
         with np.errstate(all="ignore"):
             columns = _columns_at(plain, problem, found.theta)
             squares, excess = problem.working(problem.unwhiten(found.curves[:, :n]), columns)
             lost = (found.outcome != FITTED) | ~np.isfinite(squares)
             squares = np.where(lost, np.inf, squares / deviation**2)
-    log_q = linear_log_qs(found.rank, squares, problem, excess)
+    log_q = np.full(len(squares), np.nan)
+    if by_itself:
+        log_q = linear_log_qs(found.rank, squares, problem, excess)
     with np.errstate(over="ignore"):  # as far off as floats go is infinitely far
         sse = found.squares * deviation**2
     return Screened(
@@ -238,7 +253,11 @@ def _screen_groups(
     Theta is that of the first group. Curves are those at all rows, by group, and then at the probes
     of each group.
     """
-    found = [screen(batch, part, random_seed, keys=keys, plan=plan) for part in problem.parts]
+    is_shared = problem.shared_sigma
+    found = [
+        _screen_group(batch, part, random_seed, keys, plan, by_itself=not is_shared)
+        for part in problem.parts
+    ]
     sizes = [len(part.data.y) for part in problem.parts]
     rows = [one.curves[:, :n] for one, n in zip(found, sizes, strict=True)]
     probes = [one.curves[:, n:] for one, n in zip(found, sizes, strict=True)]
@@ -246,7 +265,7 @@ def _screen_groups(
     outcome = outcomes[np.argmax(outcomes != FITTED, axis=0), np.arange(len(batch.nodes))]
     rank = np.sum([one.rank for one in found], axis=0)
     sse = np.sum([one.sse for one in found], axis=0)
-    if not problem.shared_sigma:
+    if not is_shared:
         log_q = np.sum([one.log_q for one in found], axis=0)
     else:
         squares, excess = sse, np.full(len(sse), problem.log_weight)

@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
+from pmsr.equation.kernels import kernel_sums
 from pmsr.evidence.atlas import Atlas
 from pmsr.evidence.evidence import compute_evidence, fit_equation, make_target
 from pmsr.evidence.problem import Problem
@@ -104,6 +105,13 @@ def noisy(low, high, n, law, sigma):
     rng = np.random.default_rng(3)
     x = np.sort(rng.uniform(low, high, n))
     return x, law(x) + sigma * rng.standard_normal(n)
+
+
+def test_the_sum_over_charts_is_compiled_once_for_any_number_of_parameters():
+    x, y = noisy(0.5, 3.0, 12, lambda x: 2.0 * np.exp(-0.7 * x) + 0.3 * x, 0.1)
+    for text in ("c0*exp(c1*x0)", "c0*x0/(c1 + x0**c2)", "exp(c0*x0)/(c1 + x0**c2)"):
+        assert compute_evidence(text, x, y, random_seed=1).failure is None
+    assert len(kernel_sums.signatures) == 1
 
 
 DECAY = noisy(0.5, 3.0, 8, lambda x: 2.0 * np.exp(-0.7 * x), 0.1)
