@@ -1,9 +1,8 @@
 """The search as a scikit-learn estimator: parameters in, fitted attributes out, no algorithm."""
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,9 +17,8 @@ from pmsr.equation.expression import Equation
 from pmsr.evidence.distributions import read_constants
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.prediction import check_level
-from pmsr.evidence.priors import record_known
 from pmsr.evidence.problem import Problem
-from pmsr.files import BROKEN, as_list, as_seed, as_text
+from pmsr.files import BROKEN
 from pmsr.laws.coincidences import column_signs
 from pmsr.laws.units import (
     AUTO,
@@ -31,108 +29,27 @@ from pmsr.laws.units import (
     units_of,
 )
 from pmsr.limits import time_limit
+from pmsr.pysr_names import FOR_FIT, describe_unknown
 from pmsr.result.doubts import warn
 from pmsr.result.fitted import FittedEquation, Kind
 from pmsr.result.loading import decode_result
+from pmsr.result.parameters import (
+    SEARCH_OPTIONS,
+    SETTINGS_OPTIONS,
+    parameters_from_json,
+    parameters_to_json,
+)
 from pmsr.result.result import Result
 from pmsr.result.searched import from_evolution
 from pmsr.result.storage import (
     damaged,
     read_folder,
-    read_prior,
-    read_search,
-    record_prior,
-    record_search,
 )
 from pmsr.search.evolution import Evolution, further, run_evolution
 from pmsr.search.pilot import AUTO as AUTO_NOISE
 from pmsr.search.pilot import Choice
 from pmsr.search.settling import Settled, settle_noise
-from pmsr.settings import ADDED, ADDED_TO_SEARCH, QUICK, Search, Settings, check_settings
-
-# The options of Search and Settings that are parameters of the estimator itself.
-_SEARCH = (
-    "operators",
-    "population_size",
-    "generations",
-    "max_time",
-    "patience",
-    "max_complexity",
-    "max_parameters",
-    "fitness",
-    "law_prior",
-    "interval",
-    "units",
-    "forbid",
-    "max_uses",
-    "require",
-    "exclude",
-)
-_SETTINGS = ("gamma", "noise", "extra_noise", "shared_sigma", "positive")
-
-# What to do here instead of each parameter of PySR.
-_INSTEAD = {
-    "Use generations=, or max_time= in seconds.": "niterations ncycles_per_iteration",
-    'Use operators=("+", "*", "exp"), one list for all.': "binary_operators unary_operators",
-    "Use pmsr.add_operator, which derives all forms.": (
-        "extra_sympy_mappings extra_torch_mappings extra_jax_mappings"
-    ),
-    "Use search=pmsr.Search(n_islands=...).": "populations npop",
-    "Use max_complexity=.": "maxsize maxdepth",
-    "Use max_time=.": "timeout_in_seconds",
-    "Use search=pmsr.Search(max_evaluations=...).": "max_evals",
-    "Use patience=, or a function in callbacks= that returns True.": "early_stop_condition",
-    "Use law_prior=pmsr.laws.prior.LawPrior(...), which has the cost of every operator.": (
-        "parsimony adaptive_parsimony_scaling use_frequency use_frequency_in_tournament "
-        "complexity_of_operators complexity_of_constants complexity_of_variables complexity_mapping"
-    ),
-    "Small laws are screened first, by themselves.": "warmup_maxsize_by",
-    'Use forbid={"exp": ["exp", "sin"]}: no exp and no sin inside exp.': "nested_constraints",
-    "Use max_complexity= for whole laws, and max_uses= and forbid= for operators.": "constraints",
-    "The best has the highest score; choose another with select(3).": "model_selection",
-    "Use noise=: errors are weighed by the distribution of the noise.": (
-        "elementwise_loss loss loss_function loss_function_expression loss_scale full_objective "
-        "denoise"
-    ),
-    "Use n_jobs=, and joblib.parallel_config for a cluster.": (
-        "procs parallelism multithreading cluster_manager"
-    ),
-    "Use units=: what contradicts them is impossible.": (
-        "dimensional_constraint_penalty dimensionless_constants_only"
-    ),
-    "A search of many columns begins with those that matter by itself.": "select_k_features",
-    "A search of many rows screens laws on some of them by itself.": "batching batch_size",
-    "Use checkpoint= for the search and save(folder) for the result.": (
-        "output_directory run_id equation_file temp_equation_file tempdir delete_tempfiles"
-    ),
-    "Use verbose=.": "progress verbosity update_verbosity",
-    "Use random_state=: a fit repeats to the last bit, for any number of workers.": "deterministic",
-    "Use search=pmsr.Search(p_crossover=..., p_mutation=...).": (
-        "crossover_probability weight_add_node weight_insert_node weight_delete_node "
-        "weight_do_nothing weight_mutate_constant weight_mutate_operator weight_swap_operands "
-        "weight_rotate_tree weight_randomize"
-    ),
-    "Laws are simplified and their parameters fitted by themselves.": (
-        "should_simplify should_optimize_constants optimizer_algorithm optimizer_nrestarts "
-        "optimizer_iterations optimize_probability weight_simplify weight_optimize"
-    ),
-    "Compiled code and double precision are all there is.": "precision turbo bumper fast_cycle",
-    "best_ has to_callable(), to_python(), to_pymc(), sympy() and latex().": (
-        "output_torch_format output_jax_format"
-    ),
-}
-FROM_PYSR = {name: hint for hint, names in _INSTEAD.items() for name in names.split()}
-"""What the parameters of PySR are called here."""
-
-_FOR_FIT = {
-    "weights": "Use y_err= for known errors, sample_weight= for counts.",
-    "variable_names": "Give X as a table: its columns have names.",
-    "X_units": "Use units= of the estimator, by the names of columns.",
-    "y_units": "Use units= of the estimator: the target's stands under its name.",
-    "category": "Use groups=: one law, with constants of its own for each group.",
-    "Xresampled": "Give X and y as they were measured: noise is part of the model.",
-}
-"""What the arguments of PySR's `fit` are called here."""
+from pmsr.settings import QUICK, Search, Settings, check_settings
 
 
 # X and y are Any as in `data`: what users hand over is recognised by what it can do.
@@ -401,7 +318,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     def _unknown_for_fit(self, name: str, known: Sequence[str]) -> str:
         if name in self._get_param_names():
             return f"fit has no argument {name!r}: it is a parameter of the estimator itself."
-        return describe_unknown(name, known, _FOR_FIT, what="fit has no argument")
+        return describe_unknown(name, known, FOR_FIT, what="fit has no argument")
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, see scikit-learn; one that there is not is refused as by the class."""
@@ -562,7 +479,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
     def _search(self, data: Data | None = None) -> Search:
         """Return the options of the search; units that stand in names need the data."""
-        chosen = {name: getattr(self, name) for name in _SEARCH}
+        chosen = {name: getattr(self, name) for name in SEARCH_OPTIONS}
         names = () if data is None else (*data.names, data.target)
         is_open = data is None and self.units == AUTO
         chosen["units"] = None if is_open else resolve_units(self.units, names)
@@ -577,7 +494,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         return replace(self.search, **chosen)
 
     def _settings(self) -> Settings:
-        chosen = {name: getattr(self, name) for name in _SETTINGS}
+        chosen = {name: getattr(self, name) for name in SETTINGS_OPTIONS}
         if self.parameter_prior is not None:
             chosen["parameter_prior"] = self.parameter_prior
         settings = check_settings(self.settings, QUICK)
@@ -848,43 +765,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         }
 
 
-def describe_unknown(
-    name: str,
-    known: Sequence[str],
-    instead: Mapping[str, str] = FROM_PYSR,
-    *,
-    what: str = "There is no parameter",
-) -> str:
-    """Say what an argument that the estimator does not have is called here.
-
-    Parameters
-    ----------
-    name
-        The argument.
-    known
-        Those that there are.
-    instead
-        What to do instead of some that other programs have.
-    what
-        How the sentence begins.
-
-    Examples
-    --------
-    >>> describe_unknown("niterations", ["generations"])
-    "There is no parameter 'niterations'. Use generations=, or max_time= in seconds."
-    >>> describe_unknown("max_tim", ["max_time", "patience"])
-    "There is no parameter 'max_tim'. Did you mean max_time=?"
-    """
-    close = difflib.get_close_matches(name, known, n=1)
-    if name in instead:
-        hint = instead[name]
-    elif close:
-        hint = f"Did you mean {close[0]}=?"
-    else:
-        hint = f"Available: {', '.join(known)}."
-    return f"{what} {name!r}. {hint}"
-
-
 def load(path: str | Path) -> BayesianSymbolicRegressor | Result:
     """Load a fitted estimator, or a comparison, that was saved to a folder.
 
@@ -940,77 +820,6 @@ def load(path: str | Path) -> BayesianSymbolicRegressor | Result:
     return estimator
 
 
-def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the estimator's parameters as JSON knows them."""
-    state = parameters["random_state"]
-    whole = isinstance(state, int | np.integer) and not isinstance(state, bool)
-    settings, search = parameters["settings"], parameters["search"]
-    options = {
-        "settings": None if settings is None else asdict(settings),
-        "search": None if search is None else record_search(search),
-        "law_prior": record_prior(parameters["law_prior"]),
-        **{name: list(map(str, parameters[name])) for name in ("interval", "require", "exclude")},
-        "forbid": _record_rules(parameters["forbid"], list),
-        "max_uses": _record_rules(parameters["max_uses"], int),
-        "units": _record_units(parameters["units"]),
-        "constants": _record_constants(parameters["constants"]),
-    }
-    return {
-        **{name: _plain(value) for name, value in parameters.items()},
-        **options,
-        "operators": list(map(str, parameters["operators"])),
-        "guesses": [getattr(guess, "text", guess) for guess in parameters["guesses"] or ()],
-        "checkpoint": None if parameters["checkpoint"] is None else str(parameters["checkpoint"]),
-        "callbacks": [],
-        "verbose": bool(parameters["verbose"]),
-        "random_state": int(state) if whole else None,
-    }
-
-
-def parameters_from_json(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the estimator's parameters, of the types that its signature names."""
-    # A result has none, an earlier version not all, and one that is gone.
-    added = {name: value for name, value in ADDED_TO_SEARCH.items() if name in _SEARCH}
-    parameters = {**added, **parameters} if parameters else {}
-    parameters.pop("model_selection", None)
-    if parameters.get("settings") is not None:
-        parameters["settings"] = Settings(**{**ADDED, **parameters["settings"]})
-    if parameters.get("search") is not None:
-        parameters["search"] = read_search(parameters["search"])
-    if parameters:
-        parameters["law_prior"] = read_prior(parameters["law_prior"])
-    for name in ("operators", "guesses", "callbacks", "interval", "require", "exclude"):
-        if name in parameters:
-            parameters[name] = tuple(map(as_text, as_list(parameters[name])))
-    if isinstance(parameters.get("constants"), dict):  # JSON has no tuples
-        found = parameters["constants"].items()
-        parameters["constants"] = {k: tuple(v) if isinstance(v, list) else v for k, v in found}
-    if parameters.get("random_state") is not None:
-        as_seed(parameters["random_state"])
-    return parameters
-
-
-# Any: names of operators, or how often one may stand.
-def _record_rules(
-    rules: Mapping[str, Any] | None, kind: Callable[[Any], Any]
-) -> dict[str, Any] | None:
-    return None if rules is None else {name: kind(rule) for name, rule in rules.items()}
-
-
-def _record_units(units: Mapping[str, str] | str | None) -> dict[str, str] | str | None:
-    return dict(units) if isinstance(units, Mapping) else units
-
-
-def _record_constants(constants: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return constants as JSON knows them; of a PyMC distribution, only words."""
-    if constants is None:
-        return None
-    return {
-        name: one.value if one.prior is None else record_known(one.prior)
-        for name, one in read_constants(constants).items()
-    }
-
-
 def check_guesses(guesses: Sequence[Equation], data: Data, units: Units) -> None:
     """Refuse a guess that contradicts the units that are known: a search would drop it."""
     for guess in guesses if units.are_known else ():
@@ -1018,10 +827,6 @@ def check_guesses(guesses: Sequence[Equation], data: Data, units: Units) -> None
         own = units.select(guess.variables)
         if not is_possible(guess.program, own, signs=signs):
             raise ValueError(f"The guess {describe_impossible(guess.text, own)}")
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _check_set_once(

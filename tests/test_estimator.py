@@ -1,13 +1,12 @@
 import json
 import os
 import pickle
-import re
 import signal
 import subprocess
 import sys
 import time
 import warnings
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -23,11 +22,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import pmsr
 from pmsr.data import load_galileo, make_data, make_sine
 from pmsr.estimator import (
-    FROM_PYSR,
     BayesianSymbolicRegressor,
     load,
-    parameters_from_json,
-    parameters_to_json,
 )
 from pmsr.laws.prior import LawPrior
 from pmsr.result.comparison import weigh_equations
@@ -593,34 +589,6 @@ def test_bad_parameters_are_refused_with_a_way_out(options, message):
         make(**options).fit(*SHELF)
 
 
-@pytest.mark.parametrize("name", FROM_PYSR)
-def test_parameters_of_pysr_are_refused_with_our_name(name):
-    with pytest.raises(TypeError, match=rf"no parameter '{name}'\. ") as raised:
-        BayesianSymbolicRegressor(**{name: 1})
-    # What it says to use is there.
-    used = re.findall(r"(\w+)=", str(raised.value))
-    known = {*BayesianSymbolicRegressor().get_params(), *(f.name for f in fields(Search))}
-    assert set(used) <= known
-    with pytest.raises(ValueError, match=re.escape(str(raised.value))):
-        make().set_params(**{name: 1})
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("weights", "no argument 'weights'. Use y_err= for known errors, sample_weight= for count"),
-        ("variable_names", "Give X as a table"),
-        ("X_units", "Use units= of the estimator"),
-        ("sample_weights", "Did you mean sample_weight="),
-        ("noise", "'noise': it is a parameter of the estimator itself"),
-        ("foo", "Available: y_err, X_err, groups, sample_weight"),
-    ],
-)
-def test_arguments_that_fit_does_not_have_are_refused_with_our_name(name, words):
-    with pytest.raises(TypeError, match=re.escape(words)):
-        make().fit(*SHELF, **{name: None})
-
-
 def test_a_row_in_place_of_return_std_is_refused(fitted):
     with pytest.raises(ValueError, match=r"got 3\. Another equation predicts with predict\(X, ind"):
         fitted.predict(SHELF[0], 3)
@@ -811,10 +779,3 @@ def test_a_group_of_one_row_is_refused():
     labels = np.append(labels[:-1], "alone")
     with pytest.raises(ValueError, match="two rows or more, got one of 'alone'"):
         make().fit(X, y, groups=labels)
-
-
-def test_saved_parameters_have_constants_as_they_were_given():
-    given = {"g": 9.81, "k": (2.0, 0.1)}
-    parameters = BayesianSymbolicRegressor(constants=given).get_params(deep=False)
-    saved = json.loads(json.dumps(parameters_to_json(parameters)))
-    assert parameters_from_json(saved)["constants"] == given

@@ -14,11 +14,7 @@ from typing import Any
 import pandas as pd
 
 from pmsr.csv_text import to_csv
-from pmsr.estimator import (
-    BayesianSymbolicRegressor,
-    parameters_from_json,
-    parameters_to_json,
-)
+from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.files import (
     BROKEN,
     as_list,
@@ -32,6 +28,7 @@ from pmsr.files import (
 from pmsr.report.content import ReportContent, gather_content
 from pmsr.report.page import write_report
 from pmsr.result.loading import load_result
+from pmsr.result.parameters import parameters_from_json, parameters_to_json
 from pmsr.result.result import Result, library_versions
 from pmsr.result.storage import ARRAYS, HEADER, damaged
 from pmsr.search.checkpoint import read_progress

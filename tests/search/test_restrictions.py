@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from pmsr.data import make_data
 from pmsr.equation.expression import Equation
-from pmsr.estimator import BayesianSymbolicRegressor, parameters_from_json, parameters_to_json
+from pmsr.estimator import BayesianSymbolicRegressor
+from pmsr.result.parameters import parameters_from_json, parameters_to_json
 from pmsr.result.storage import read_search, record_search
 from pmsr.search.evolution import run_evolution
 from pmsr.search.restrictions import Restrictions, check_restrictions
