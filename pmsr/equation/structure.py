@@ -1,7 +1,7 @@
 """What the integer table of an equation tells before it is fitted, found by compiled loops.
 
 Which parameters it is affine in, how large they may be, and which nodes the rules of the surface
-of predictions watch: the same as `Program.affine`, `multistart.natural_scales` and
+of predictions watch: the same as `Program.affine`, `natural_scales` and
 `Surface.watched`, for thousands of equations a second.
 """
 

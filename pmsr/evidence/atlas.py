@@ -19,7 +19,8 @@ from pmsr.data import Data
 from pmsr.equation.kernels import kernel_sums
 from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, PARAMETER, POWER
 from pmsr.equation.program import Program, evaluate
-from pmsr.evidence.multistart import FitError, Minimum, Region, natural_scales
+from pmsr.evidence.multistart import FitError, Minimum, Region
+from pmsr.evidence.natural_scales import natural_scales
 from pmsr.evidence.priors import Given
 from pmsr.evidence.proposal import Chart, Draws, Evaluate, Target
 from pmsr.evidence.scale import ConditionalLaw, Rest, SigmaLaw

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
-from scipy.optimize import leastsq, minimize
 
 from pmsr.data import Data
-from pmsr.equation.kernels import affine_normal, run_compiled
-from pmsr.equation.operators import FIRST_OPERATOR, LITERAL, OPERATORS, PARAMETER, POWER, VARIABLE
-from pmsr.equation.program import Program, evaluate, evaluate_jacobian, parameter_free_values
-from pmsr.evidence.problem import Problem, White
-from pmsr.limits import check_time
+from pmsr.equation.kernels import run_compiled
+from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, PARAMETER, POWER
+from pmsr.equation.program import Program, evaluate, evaluate_jacobian
+from pmsr.evidence.natural_scales import natural_scales
+from pmsr.evidence.optimisation import bfgs, levenberg_marquardt
+from pmsr.evidence.problem import Problem
 from pmsr.magnitude import column_lengths, length
 
 Floats = NDArray[np.float64]
@@ -25,7 +25,6 @@ N_STEPS = 8  # of their descent
 DESCENT_TOLERANCE = 1e-12  # least share of the squared error that a step must gain
 N_THIN = 1000  # observations that the descent looks at
 MAX_START_ERROR = 100.0  # times the best start's: one with more is not worth an optimisation
-MAX_EVALUATIONS = 60  # of one local optimisation, which has two tries
 RANK_TOLERANCE = 1e-11  # of what a column of the Jacobian, of unit length, adds to the others
 # The same where f is not linear. At k1 = k2, (1 + k1*x)/(1 + k2*x) is 1 and only their difference
 # matters, but an optimisation ends next to it, at the root of the rounding error: by the first
@@ -466,9 +465,9 @@ def _optimise(
 ) -> Minimum | None:
     """Run one local optimisation; None if it ends nowhere."""
     if len(data.y) >= program.n_parameters:
-        theta, converged = _levenberg_marquardt(program, data, start, retry=retry)
+        theta, converged = levenberg_marquardt(program, data, start, retry=retry)
     else:
-        theta, converged = _bfgs(program, data, start, scales)
+        theta, converged = bfgs(program, data, start, scales)
     return _minimum_at(program, data, theta, converged)
 
 
@@ -504,103 +503,6 @@ def _add_distinct(minima: list[Minimum], candidate: Minimum | None) -> None:
                 minima[place] = candidate
             return
     minima.append(candidate)
-
-
-def _levenberg_marquardt(
-    program: Program, data: Data, start: Floats, *, retry: bool
-) -> tuple[Floats, bool]:
-    """Minimise with SciPy's MINPACK; tell whether it converged."""
-    unit = 1.0 / data.spread
-
-    def residuals(theta: Floats) -> Floats:
-        check_time()
-        return np.asarray((evaluate(program, theta[None, :], data.X)[0] - data.y) * unit)
-
-    def jacobian(theta: Floats) -> Floats:
-        return np.asarray(evaluate_jacobian(program, theta[None, :], data.X)[1][0] * unit)
-
-    theta, converged = _leastsq(residuals, jacobian, start)
-    if retry and not converged:
-        theta, converged = _leastsq(residuals, jacobian, _variable_projection(program, data, theta))
-    return theta, converged
-
-
-def _variable_projection(program: Program, data: Data, start: Floats) -> Floats:
-    """Minimise over the curved parameters alone, the affine ones following (Kaufman 1975).
-
-    Valleys such as that of ``c0*x**c1`` are straight in these coordinates; in all parameters
-    together Levenberg-Marquardt may need hundreds of steps. It still has the last word.
-
-    References
-    ----------
-    Kaufman (1975), doi:10.1007/BF01932995.
-    """
-    affine = list(program.affine)
-    curved = [k for k in range(program.n_parameters) if k not in affine]
-    if not affine or not curved:
-        return start
-    unit = 1.0 / data.spread
-    theta = start.copy()
-    silent = np.zeros((1, len(affine)))
-
-    def residuals(eta: Floats) -> Floats:
-        check_time()
-        theta[curved], theta[affine] = eta, 0.0
-        values, jacobian = evaluate_jacobian(program, theta[None, :], data.X)
-        design = np.ascontiguousarray(jacobian[:, affine])
-        theta[affine] = affine_normal(design, data.y - values, silent)[0][0]
-        return np.asarray((values[0] + theta[affine] @ design[0] - data.y) * unit)
-
-    def jacobian(eta: Floats) -> Floats:
-        if not np.array_equal(theta[curved], eta):
-            residuals(eta)
-        derivatives = evaluate_jacobian(program, theta[None, :], data.X)[1][0] * unit
-        # Minus what the affine parameters would make up for.
-        designs = np.repeat(derivatives[None, affine], len(curved), axis=0)
-        made_up = affine_normal(designs, derivatives[curved], np.zeros(designs.shape[:2]))[0]
-        return np.asarray(derivatives[curved] - made_up @ derivatives[affine])
-
-    eta, _ = _leastsq(residuals, jacobian, start[curved], 1e-6)
-    residuals(eta)
-    return theta if np.isfinite(theta).all() else start
-
-
-def _leastsq(
-    residuals: Any, jacobian: Any, start: Floats, tolerance: float = 1e-10
-) -> tuple[Floats, bool]:
-    theta, _, _, _, flag = leastsq(
-        residuals,
-        start,
-        Dfun=jacobian,
-        col_deriv=True,
-        full_output=True,  # also keeps SciPy from warning about every failed start
-        ftol=tolerance,
-        xtol=tolerance,
-        maxfev=MAX_EVALUATIONS,
-    )
-    return theta, flag in (1, 2, 3, 4)
-
-
-def _bfgs(program: Program, data: Data, start: Floats, scales: Floats) -> tuple[Floats, bool]:
-    """For fewer points than parameters, where Levenberg-Marquardt is not defined."""
-    unit = 1.0 / data.spread
-
-    def loss(scaled: Floats) -> tuple[float, Floats]:
-        check_time()
-        values, jacobian = evaluate_jacobian(program, (scaled * scales)[None, :], data.X)
-        residuals = (values[0] - data.y) * unit
-        value = float(residuals @ residuals)
-        if not np.isfinite(value):
-            return 1e300, np.zeros_like(scaled)
-        gradient = 2.0 * (jacobian[0] @ residuals) * unit * scales
-        if not np.isfinite(gradient).all():  # a product on the way was out of range
-            gradient = 2.0 * ((jacobian[0] * scales[:, None] * unit) @ residuals)
-        return value, gradient
-
-    found = minimize(
-        loss, start / scales, jac=True, method="BFGS", options={"maxiter": MAX_EVALUATIONS}
-    )
-    return np.asarray(found.x * scales), True
 
 
 def _identifiable(program: Program, jacobian: Floats) -> tuple[int, ...]:
@@ -702,80 +604,3 @@ def add_images(
             if copy is not None and rule(place[None, :])[0]:
                 kept.append(copy)
     return replace(found, minima=tuple(copies), images=tuple(images))
-
-
-def natural_scales(program: Program, data: Data) -> Floats:
-    """Typical size of each parameter, such that every part of the equation matters.
-
-    The size that a node should have is handed down from the result (the size of y) to the leaves:
-    both terms of a sum get it, a factor gets it divided by its partner's size, an argument of exp
-    or sin should be near 1, and a term beside a known one should be comparable to it. So Galileo's
-    ``k1*D**2/(1 + k2*D)`` starts with k2 near 1/D and k1 near H/D**2.
-
-    Examples
-    --------
-    >>> from pmsr.data import load_galileo, make_data
-    >>> from pmsr.equation.expression import Equation
-    >>> law = Equation("k1*D**2/(1 + k2*D)", ["D"])
-    >>> natural_scales(law.program, make_data(*load_galileo("no_shelf"))).round(4)
-    array([0.0027, 0.0022])
-    """
-    known = parameter_free_values(program, data.X)
-    sizes = {node: _size(row) for node, row in known.items()}
-    names = list(OPERATORS)
-    # What was added to an equation is not part of it.
-    top, y = len(program.nodes) - 1, data.y
-    if isinstance(data, White):
-        top, y = top - data.n_added, data.plain
-    target: dict[int, float] = {top: _size(y)}
-    scales = np.ones(program.n_parameters)
-    for node in range(top, -1, -1):
-        code, a, b = program.nodes[node].tolist()
-        wanted = np.float64(target.get(node, 1.0))  # NumPy's overflow to infinity, Python's raise
-        if node in known or code in (VARIABLE, LITERAL):
-            continue
-        if code == PARAMETER:
-            scales[a] = wanted
-            continue
-        name = "power" if code == POWER else names[code - FIRST_OPERATOR]
-        if name in ("+", "-"):
-            pairs = [(a, max(wanted, sizes.get(b, 0.0))), (b, max(wanted, sizes.get(a, 0.0)))]
-        elif name == "*":
-            first, second = (b, a) if program.nodes[b, 0] == PARAMETER else (a, b)
-            size = sizes.get(second, sizes.get(first, 1.0))
-            free = first if first not in known else second
-            other = second if free == first else first
-            pairs = [(free, wanted / size), (other, 1.0)]
-        elif name == "/":
-            below = sizes.get(b, _guess(program, b, sizes))
-            pairs = [(a, wanted * below), (b, sizes[a] / wanted if a in known else below)]
-        elif name == "power":
-            pairs = [(a, wanted ** (1.0 / b))]
-        elif name == "sqrt":
-            pairs = [(a, wanted**2)]
-        elif name == "abs":
-            pairs = [(a, wanted)]
-        else:
-            pairs = [(a, 1.0), (b, 1.0)]
-        for child, size in pairs:
-            if np.isfinite(size) and size > 0.0:
-                target.setdefault(child, size)
-    return scales
-
-
-def _guess(program: Program, node: int, sizes: dict[int, float]) -> float:
-    """Size of a node with parameters: that of the known terms it is a sum of, or 1."""
-    code, a, b = program.nodes[node].tolist()
-    if code == FIRST_OPERATOR or code == FIRST_OPERATOR + 1:
-        return max(sizes.get(a, 0.0), sizes.get(b, 0.0)) or 1.0
-    return 1.0
-
-
-def _size(values: Floats) -> float:
-    finite = np.abs(values[np.isfinite(values)])
-    size = (
-        float(np.sqrt(np.mean((finite / finite.max()) ** 2)) * finite.max())
-        if finite.any()
-        else 0.0
-    )
-    return size or 1.0

@@ -16,7 +16,7 @@ from pmsr.equation.structure import (
     find_watched,
     obeys,
 )
-from pmsr.evidence.multistart import natural_scales
+from pmsr.evidence.natural_scales import natural_scales
 from pmsr.evidence.surface import Surface
 from pmsr.search.genome import Primitives, random_genome
 

@@ -4,7 +4,7 @@ import pytest
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate
-from pmsr.evidence.multistart import FitError, fit, natural_scales
+from pmsr.evidence.multistart import FitError, fit
 from pmsr.evidence.problem import Problem
 from pmsr.settings import Settings
 
@@ -66,14 +66,6 @@ def test_the_papers_bimodal_equation_has_two_minima():
     np.testing.assert_allclose(best[0] + best[1], [2 * best[0][0], -1.0, 0.0], atol=1e-3)
 
 
-def test_fewer_points_than_parameters_are_fitted_with_bfgs():
-    rng = np.random.default_rng(0)
-    x = np.linspace(1, 2, 3)[:, None]
-    result = fitted("c0 + c1*x0 + c2*x0**2 + c3*sin(x0)", x, rng.normal(size=3))
-    assert len(result.free) == 3
-    assert result.minima[0].sse < 1e-8
-
-
 @pytest.mark.parametrize(
     ("text", "n_free"),
     [("c0*c1*x0", 1), ("c0 + c1*(c2 - x0)", 2), ("c0*(c1 + c2*x0)", 2), ("c0 + c1 + x0", 1)],
@@ -89,6 +81,14 @@ def test_directions_that_change_nothing_are_frozen(text, n_free):
     np.testing.assert_array_equal(full[0], result.theta)
 
 
+def test_fewer_points_than_parameters_are_fitted_with_bfgs():
+    rng = np.random.default_rng(0)
+    x = np.linspace(1, 2, 3)[:, None]
+    result = fitted("c0 + c1*x0 + c2*x0**2 + c3*sin(x0)", x, rng.normal(size=3))
+    assert len(result.free) == 3
+    assert result.minima[0].sse < 1e-8
+
+
 def test_an_equation_that_is_never_finite_is_refused():
     with pytest.raises(FitError, match="never finite"):
         fitted("sqrt(-1 - (c0*x0)**2)", np.ones((4, 1)), [1.0, 2.0, 3.0, 5.0])
@@ -97,18 +97,3 @@ def test_an_equation_that_is_never_finite_is_refused():
 def test_an_equation_whose_parameters_do_nothing_is_refused():
     with pytest.raises(FitError, match="no identifiable direction"):
         fitted("x0 + c0*(x0 - abs(x0))", np.array([1.0, 2.0, 3.0]), [1.0, 2.0, 4.0])
-
-
-def test_natural_scales_follow_the_units():
-    data = make_data(*load_galileo("no_shelf"))
-    law = Equation("k1*D**2/(1 + k2*D)", ["D"]).program
-    other = make_data(data.X * 1e6, data.y * 1e-3, names=["D"])
-    ratio = natural_scales(law, other) / natural_scales(law, data)
-    np.testing.assert_allclose(ratio, [1e-15, 1e-6], rtol=1e-9)
-
-
-def test_scales_that_overflow_are_not_used():
-    data = make_data(np.linspace(1, 2, 9), 1e90 * np.linspace(1, 3, 9))
-    program = Equation("sqrt(sqrt(sqrt(c0*x0))) + c1", ["x0"]).program
-    with np.errstate(over="ignore"):
-        assert np.isfinite(natural_scales(program, data)).all()
