@@ -29,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         be understood end the process with 2, argparse's way.
     """
     started = time.monotonic()
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started us: what is printed goes nowhere
+            setattr(sys, name, open(os.devnull, "w"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # Where the encoding has no ±, a question mark is better than no table.

@@ -22,6 +22,8 @@ from pmsr.equation.notation import percent, plus_minus
 from pmsr.result.result import Result
 
 N_SHOWN = 10  # equations in the table
+EQUATION_WIDTH = 24  # signs of an equation for which numbers make room
+UNSETTLED = "prob. (not settled)"
 
 
 def program() -> str:
@@ -96,7 +98,7 @@ def print_result(console: Console, result: Result, path: Path | None, report: Pa
     title = f"{n} observations of {result.data.target}"
     if result.search is not None:
         title += f", {result.n_candidates} equations met"
-    console.print(_to_rich(result, title))
+    console.print(_to_rich(result, title, console.width))
     notes = []
     if np.isfinite(result.table["log_q"]).any():
         notes.append(
@@ -105,7 +107,8 @@ def print_result(console: Console, result: Result, path: Path | None, report: Pa
         )
     n_hidden = len(result) - len(_shown_places(result))
     if n_hidden:
-        notes.append(f"{n_hidden} more are in the report and in equations.csv.")
+        verb = "is" if n_hidden == 1 else "are"
+        notes.append(f"{n_hidden} more {verb} in the report and in equations.csv.")
     notes += result.search_notes
     console.print(" ".join(notes), style="italic", highlight=False)
     noises = _noise_rows(result)
@@ -182,9 +185,8 @@ def _shown_places(result: Result) -> list[int]:
     return places
 
 
-def _to_rich(result: Result, title: str) -> Table:
-    """Arrange a ranked table for the terminal; 80 columns hold it."""
-    has_evidence = bool(result.table["log_q"].map(math.isfinite).any())
+def _to_rich(result: Result, title: str, width: int) -> Table:
+    """Arrange a ranked table for a terminal of some width."""
     shown = Table(
         title=escape(title),
         title_justify="left",
@@ -194,35 +196,67 @@ def _to_rich(result: Result, title: str) -> Table:
         padding=(0, 0, 0, 1),
         pad_edge=False,
     )
+    places = _shown_places(result)
+    rows = [result.table.iloc[place].to_dict() for place in places]
+    longest = max(len(row["equation"]) for row in rows)
+    # The mark of the best stands before the equation, and two blanks before every column.
+    columns = _fitting(_columns(result, places), width - 3 - min(longest, EQUATION_WIDTH))
     shown.add_column("", no_wrap=True)
     shown.add_column("equation", overflow="fold")
-    chance = "prob." if result.coverage.is_settled else "prob. (not settled)"
-    numbers = ("log q", "score", chance, "family", "RMSE")
-    for header in numbers if has_evidence else ("params", "RMSE"):
+    for header in columns:
         shown.add_column(header, justify="right", no_wrap=True)
-    rows = result.table.to_dict("records")
-    sizes = {place: len(family) for family in result.families for place in family.places}
-    for place in _shown_places(result):
-        row = rows[place]
-        mark = ">" if place == result.chosen else ""
-        name = row["equation"]
-        if row["failure"] is not None:
-            shown.add_row(mark, escape(name), "failed")
-            continue
-        cells = [
-            f"{_nats(row['log_q'])} ± {row['log_q_se']:.2f}",
-            _nats(row["score"]),
-            percent(row["probability"]),
-            f"{percent(row['family_probability'])} ({sizes[place]})",
-        ]
+    for number, (place, row) in enumerate(zip(places, rows, strict=True)):
+        is_chosen = place == result.chosen
+        cells = [column[number] for column in columns.values()]
         shown.add_row(
-            mark,
-            escape(name),
-            *(cells if has_evidence else [str(row["parameters"])]),
-            short(row["rmse"]),
-            style="bold" if mark else None,
+            ">" if is_chosen else "",
+            escape(row["equation"]),
+            *(cells if row["failure"] is None else ["failed"]),
+            style="bold" if is_chosen and row["failure"] is None else None,
         )
     return shown
+
+
+def _columns(result: Result, places: Sequence[int]) -> dict[str, list[str]]:
+    """Return what stands beside the equations, by its header."""
+    rows = [result.table.iloc[place].to_dict() for place in places]
+    rmse = [short(row["rmse"]) for row in rows]
+    if not result.table["log_q"].map(math.isfinite).any():
+        return {"params": [str(row["parameters"]) for row in rows], "RMSE": rmse}
+    sizes = {place: len(family) for family in result.families for place in family.places}
+    of = [f"({sizes[place]})" if place in sizes else "" for place in places]
+    return {
+        "log q": [f"{_nats(row['log_q'])} ± {row['log_q_se']:.2f}" for row in rows],
+        "score": [_nats(row["score"]) for row in rows],
+        "prob." if result.coverage.is_settled else UNSETTLED: [
+            percent(row["probability"]) for row in rows
+        ],
+        "family": [
+            f"{percent(row['family_probability'])} {n}" for row, n in zip(rows, of, strict=True)
+        ],
+        "RMSE": rmse,
+    }
+
+
+def _fitting(columns: Mapping[str, list[str]], width: int) -> dict[str, list[str]]:
+    """Return columns that leave room for equations; the others are in equations.csv.
+
+    Examples
+    --------
+    >>> columns = {"log q": ["-13.12 ± 0.02"], "score": ["-19.12"], "RMSE": ["13.76"]}
+    >>> [list(_fitting(columns, width)) for width in (30, 29, 5)]
+    [['log q', 'score', 'RMSE'], ['log q', 'score'], ['score']]
+    """
+    kept = dict(columns)
+    for spared in (None, UNSETTLED, "RMSE", "log q", "family"):
+        if spared == UNSETTLED and spared in kept:  # in two lines
+            kept = {name.replace(" (not ", "\n(not "): kept[name] for name in kept}
+        elif spared is not None and len(kept) > 1:
+            kept.pop(spared, None)
+        cells = [[*name.splitlines(), *column] for name, column in kept.items()]
+        if sum(2 + max(map(len, column)) for column in cells) <= width:
+            break
+    return kept
 
 
 def _noise_rows(result: Result) -> list[dict[str, Any]]:

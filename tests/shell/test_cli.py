@@ -143,6 +143,16 @@ def test_a_reader_that_leaves_early_is_no_error():
     assert done.stderr == "" and done.returncode in (0, 1)
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_error(closed):
+    code = "import sys; from pmsr.shell.cli import main; sys.exit(main(['show', 'nowhere']))"
+    line = f'"{sys.executable}" -c "{code}" {closed}'
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 1 and done.stdout == ""
+    shown = "" if "2>" in closed else "pmsr: nowhere is not a saved result: it has no result.json."
+    assert done.stderr.startswith(shown) and done.stderr.count("\n") == bool(shown)
+
+
 def test_help_does_not_wait_for_pymc():
     code = (
         "import sys\n"

@@ -37,6 +37,26 @@ def test_how_the_noise_was_chosen_is_told(result, capsys):
     assert "Noise, by" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_numbers_make_room_for_equations(width, capsys):
+    X, y = load_galileo("shelf")
+    X = X.set_axis(["drop height [mm]"], axis=1)
+    laws = ["c0*sqrt(`drop height [mm]`)", "c0"]
+    result = weigh_equations(laws, X, y, settings=Settings(), random_seed=1)
+    coverage = replace(result.coverage, is_settled=False)
+    print_result(Console(width=width), replace(result, coverage=coverage), None, None)
+    shown = capsys.readouterr().out
+    table = shown[: shown.index("score = log q")].splitlines()
+    assert max(map(len, table)) <= width
+    assert any(line.startswith(f">  {laws[0]}") for line in table)
+    header = next(line for line in table if "equation" in line)
+    # The longer the line, the more of the columns; score and probability always.
+    counts = {60: ["score", "(not", "settled)"], 80: ["log", "q", "score", "(not", "settled)"]}
+    counts[80].append("family")
+    counts[120] = ["log", "q", "score", "prob.", "(not", "settled)", "family", "RMSE"]
+    assert header.split()[1:] == counts[width]
+
+
 def test_machines_are_told_the_noise_too(result):
     told = json.loads(to_json(describe(with_table(result), None, None)))
     assert told["noise"] == "gaussian" and told["noise_table"] == list(NOISES)
