@@ -36,9 +36,10 @@ def parts(quick):
     from pmsr.evidence.evidence import compute_evidence
     from pmsr.evidence.problem import Problem
     from pmsr.laws.prior import LawPrior
+    from pmsr.search.curves import KnownLaws
     from pmsr.search.enumeration import enumerate_laws
     from pmsr.search.folding import fold
-    from pmsr.search.screening import Batch, KnownLaws, screen
+    from pmsr.search.screening import Batch, screen
     from pmsr.settings import Settings
 
     data = make_data(*load_galileo("no_shelf"))

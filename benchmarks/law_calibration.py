@@ -62,11 +62,12 @@ from pmsr.laws.coincidences import column_signs, count_all_coincidences
 from pmsr.laws.families import group_families, probe_points, trace_band
 from pmsr.laws.prior import LawPrior
 from pmsr.result.searched import from_evolution
+from pmsr.search.curves import KnownLaws, digest_curves
 from pmsr.search.evolution import run_evolution
 from pmsr.search.finalists import FINAL_REACH
 from pmsr.search.folding import Folded, Rules, fold
 from pmsr.search.funnel import Funnel
-from pmsr.search.screening import Batch, KnownLaws, digest_curves, screen
+from pmsr.search.screening import Batch, screen
 from pmsr.settings import QUICK, Search
 
 HERE = Path(__file__).parent

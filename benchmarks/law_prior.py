@@ -46,10 +46,11 @@ from pmsr.equation.program import Tables, evaluate
 from pmsr.evidence.problem import Problem
 from pmsr.laws.coincidences import column_signs, count_all_coincidences
 from pmsr.laws.prior import LawCounts, LawPrior
+from pmsr.search.curves import KnownLaws
 from pmsr.search.enumeration import enumerate_laws
 from pmsr.search.folding import ACCEPTED, Rules, fold, fold_genomes
 from pmsr.search.genome import Genome, Primitives, mutate, random_genome
-from pmsr.search.screening import Batch, KnownLaws, screen
+from pmsr.search.screening import Batch, screen
 from pmsr.settings import Settings
 
 RESULTS = Path(__file__).parent / "results"

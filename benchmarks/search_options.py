@@ -27,10 +27,11 @@ from laws_of_science import LAWS, make
 import pmsr.search.funnel
 import pmsr.search.islands
 from pmsr.evidence.problem import Problem
+from pmsr.search.curves import digest_curves
 from pmsr.search.evolution import run_evolution
 from pmsr.search.folding import Rules, fold_genomes
 from pmsr.search.genome import Genome
-from pmsr.search.screening import Batch, digest_curves, screen
+from pmsr.search.screening import Batch, screen
 from pmsr.settings import QUICK, Search
 
 RESULTS = Path(__file__).parent / "results"

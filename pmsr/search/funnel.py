@@ -20,13 +20,14 @@ from pmsr.evidence.evidence import seed_for, weigh
 from pmsr.limits import check_time
 from pmsr.search.archive import Candidate, failed_candidate
 from pmsr.search.bench import Bench
+from pmsr.search.curves import digest_curves
 from pmsr.search.enumeration import enumerate_laws
 from pmsr.search.folding import ACCEPTED, Folded, fold, fold_genomes
 from pmsr.search.genome import Genome, Primitives, expansions
 from pmsr.search.halving import Reference, screen_many
 from pmsr.search.leaders import Leader, Leaders
 from pmsr.search.memory import Floats, Keys, Memory, Records
-from pmsr.search.screening import Batch, digest_curves
+from pmsr.search.screening import Batch
 
 CHUNK = 256  # laws that are screened between two looks at the clock
 # Of what was screened, at most, is weighed. More would take most of the time, and change little:

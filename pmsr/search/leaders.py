@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pmsr.data import Data
 from pmsr.equation.program import Program
 from pmsr.evidence.surface import SAME_CURVE
-from pmsr.search.screening import agree
+from pmsr.search.curves import agree
 
 N_LEADERS = 150
 

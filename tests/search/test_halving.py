@@ -9,9 +9,10 @@ from pmsr.equation.descent import FITTED
 from pmsr.equation.expression import Equation
 from pmsr.equation.program import evaluate_jacobian
 from pmsr.evidence.problem import Problem
+from pmsr.search.curves import KnownLaws
 from pmsr.search.genome import Primitives, random_genome
 from pmsr.search.halving import FIRST, Stages, screen_many
-from pmsr.search.screening import Batch, KnownLaws, linear_log_qs, screen
+from pmsr.search.screening import Batch, linear_log_qs, screen
 from pmsr.settings import Settings
 
 FIELDS = ("sse", "rank", "theta", "log_q", "curves", "outcome", "n_rows", "log_q_error", "n_points")
