@@ -1,10 +1,8 @@
 """Measurements, checked once where they enter, and the paper's own datasets."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from importlib.resources import files
 from numbers import Real
 from typing import Any, Literal, NamedTuple
@@ -13,10 +11,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-# Sums of squares of values beyond these leave the range of floating-point numbers.
-_LEAST_MAGNITUDE, _LARGEST_MAGNITUDE = 1e-100, 1e100
-_MOST_ROWS = 2.0**53  # beyond, one more makes no difference
-_MAX_SHOWN = 300  # characters of the names that an error lists
+from pmsr.columns import (
+    check_magnitude,
+    check_names,
+    check_order,
+    is_constant,
+    read_counts,
+    read_errors,
+    read_groups,
+    read_input_errors,
+    split_columns,
+    stack_columns,
+    to_floats,
+)
+from pmsr.names import suggest
 
 
 class Constant(NamedTuple):
@@ -139,7 +147,7 @@ class Data:
     @property
     def has_constant_target(self) -> bool:
         """Whether the target is the same in all rows, within rounding."""
-        return _is_constant(self.y)
+        return is_constant(self.y)
 
     @property
     def measured(self) -> tuple[str, ...]:
@@ -161,7 +169,7 @@ class Data:
         return {
             name: float(values[0])
             for name, values in pairs
-            if name not in self.constants and _is_constant(values)
+            if name not in self.constants and is_constant(values)
         }
 
 
@@ -242,36 +250,36 @@ def make_data(
     >>> data.names, data.target, data.X.shape
     (('x0',), 'y', (3, 1))
     """
-    columns, found_names = _split_columns(X)
+    columns, found_names = split_columns(X)
     if names is None:
         names = found_names or [f"x{index}" for index in range(len(columns))]
-    checked_names = _check_names(names, len(columns))
-    inputs = _stack_columns(columns, checked_names)
+    checked_names = check_names(names, len(columns))
+    inputs = stack_columns(columns, checked_names)
 
-    targets, target_names = _split_columns(y, role="y")
+    targets, target_names = split_columns(y, role="y")
     if len(targets) != 1:
         raise ValueError(
             f"y must have one column, got {len(targets)}. Explain one target at a time."
         )
     target = _name_target(target_names, checked_names)
-    outputs = _to_floats(targets[0], f"Target {target!r}")
+    outputs = to_floats(targets[0], f"Target {target!r}")
 
     if len(inputs) != len(outputs):
         raise ValueError(
             f"X and y must have the same number of rows, got {len(inputs)} and {len(outputs)}."
         )
     for values, name in zip(inputs.T, checked_names, strict=True):
-        _check_magnitude(values, f"Column {name!r}")
+        check_magnitude(values, f"Column {name!r}")
     check_order(X, y)
     data = Data(
         inputs,
         outputs,
         checked_names,
         target,
-        y_err=None if y_err is None else _read_errors(y_err, y, len(outputs)),
-        counts=None if sample_weight is None else _read_counts(sample_weight, y, len(outputs)),
-        X_err=None if X_err is None else _read_input_errors(X_err, y, checked_names, len(outputs)),
-        groups=None if groups is None else _read_groups(groups, y, len(outputs)),
+        y_err=None if y_err is None else read_errors(y_err, y, len(outputs)),
+        counts=None if sample_weight is None else read_counts(sample_weight, y, len(outputs)),
+        X_err=None if X_err is None else read_input_errors(X_err, y, checked_names, len(outputs)),
+        groups=None if groups is None else read_groups(groups, y, len(outputs)),
     )
     data = _add_constants(_keep_seen(data), constants or {})
     _check_spread(data.y, target)
@@ -292,7 +300,7 @@ def make_data_for(variables: Sequence[str], X: Any, y: Any, **measured: Any) -> 
     >>> make_data_for(["a"], [7.0, 8.0], [5, 6]).names
     ('a',)
     """
-    columns, found_names = _split_columns(X)
+    columns, found_names = split_columns(X)
     known = measured.get("constants") or {}
     named = [name for name in variables if name not in known]
     if found_names is None and len(columns) == len(named):
@@ -325,7 +333,7 @@ def _add_constants(data: Data, constants: Mapping[str, Constant | float]) -> Dat
         value: Any = one.value  # whatever a user gave
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
             raise ValueError(f"The constant {name!r} must be a finite number, got {value!r}.")
-        _check_magnitude(np.array([value], dtype=np.float64), f"The constant {name!r}")
+        check_magnitude(np.array([value], dtype=np.float64), f"The constant {name!r}")
         found[name] = one._replace(value=float(value))
     shape = (len(data.y), len(found))
     more = np.broadcast_to([one.value for one in found.values()], shape)
@@ -379,16 +387,16 @@ def check_X(
             f"X must have {len(names)} columns ({', '.join(names)}), got one dimension. "
             "For one row use X.reshape(1, -1), or iloc[[row]] on a table."
         )
-    columns, found_names = _split_columns(X)
+    columns, found_names = split_columns(X)
     if found_names is not None:
-        column_of = dict(zip(_check_names(found_names, len(columns)), columns, strict=True))
+        column_of = dict(zip(check_names(found_names, len(columns)), columns, strict=True))
         _match_columns(list(column_of), names, others)
         columns = [column_of[name] for name in names]
     elif len(columns) != len(names):
         raise ValueError(
             f"X must have {len(names)} columns ({', '.join(names)}), got {len(columns)}."
         )
-    return _stack_columns(columns, names)
+    return stack_columns(columns, names)
 
 
 def load_galileo(experiment: Literal["shelf", "no_shelf"]) -> tuple[pd.DataFrame, pd.Series]:
@@ -492,57 +500,6 @@ def make_sine(
     return pd.DataFrame({"x0": x0}), pd.Series(2.0 * np.sin(x0) + 3.0 + noise, name="y")
 
 
-def _split_columns(values: Any, role: str = "X") -> tuple[list[Any], list[Any] | None]:
-    """Return the columns and, where the container has them, their names."""
-    if isinstance(values, Mapping) or values is None or hasattr(values, "tocsr"):
-        raise TypeError(
-            f"{role} must be an array, a list or a table, got {type(values).__name__}. "
-            "Use numpy.asarray or pandas.DataFrame to make one."
-        )
-    if hasattr(values, "columns"):
-        names = list(values.columns)
-        if isinstance(values, pd.DataFrame):
-            return [values.iloc[:, index] for index in range(len(names))], names
-        return [values[name] for name in names], names
-    if hasattr(values, "name") and hasattr(values, "to_numpy"):
-        # polars calls a series without a name "".
-        return [values], None if values.name in (None, "") else [values.name]
-    try:
-        array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{role} must have rows of equal length. NumPy says: {error}") from None
-    if array.ndim not in (1, 2):
-        raise ValueError(
-            f"{role} must have one or two dimensions, got {array.ndim}. "
-            "Give one row per observation."
-        )
-    return list(array.T) if array.ndim == 2 else [array], None
-
-
-def _check_names(names: Sequence[Any], n_columns: int) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise TypeError(f"names must be a sequence of strings, got {names!r}. Use [{names!r}].")
-    names = tuple(names)
-    for name in names:
-        if not isinstance(name, str):
-            raise ValueError(
-                f"Names of variables must be strings, got {name!r}. Rename the columns, pass "
-                "names=..., or pass an array, whose variables are x0, x1, ..."
-            )
-        if not name.strip():
-            raise ValueError(
-                f"Names of variables must not be blank, got {name!r}. Name the column."
-            )
-    repeated = [name for index, name in enumerate(names) if name in names[:index]]
-    if repeated:
-        raise ValueError(
-            f"Names of variables must differ, got {repeated[0]!r} twice. Rename one of the columns."
-        )
-    if len(names) != n_columns:
-        raise ValueError(f"X has {n_columns} columns, got {len(names)} names: {', '.join(names)}.")
-    return names
-
-
 def _name_target(found_names: list[Any] | None, names: tuple[str, ...]) -> str:
     if found_names is None:
         target = "y"
@@ -564,266 +521,6 @@ def _match_columns(found: Sequence[str], names: Sequence[str], others: bool) -> 
         raise ValueError(f"X lacks the column {missing[0]!r}.{suggest(missing[0], found)}")
     if unknown and not others:
         raise ValueError(f"X has the unknown column {unknown[0]!r}. Use X[{list(names)!r}].")
-
-
-def suggest(name: str, available: Sequence[str]) -> str:
-    """Return the end of an error about an unknown name: the closest one, or all there are."""
-    close = find_closest(name, available)
-    if close is not None:
-        return f" Did you mean {close!r}?"
-    shown = ", ".join(other for other in available if other.strip()) or "none"
-    return f" Available: {shown if len(shown) <= _MAX_SHOWN else shown[:_MAX_SHOWN] + ' …'}."
-
-
-def find_closest(name: str, available: Sequence[str], *, cutoff: float = 0.6) -> str | None:
-    """Return the name that was probably meant, None if there is no such name.
-
-    Parameters
-    ----------
-    name, available
-        What was given, and what there is.
-    cutoff
-        How similar others must be, if none is the same but for case, or but for a unit.
-
-    Examples
-    --------
-    >>> find_closest("t", ["T", "x"]), find_closest("T", ["time", "T [K]"])
-    ('T', 'T [K]')
-    >>> find_closest("T", ["T [K]", "T (wall)"]) is None
-    True
-    """
-    folded = [other for other in available if other.casefold() == name.casefold()]
-    if not folded:
-        stems = [re.split(r"[\[(]", other)[0].strip().casefold() for other in available]
-        if stems.count(name.strip().casefold()) == 1:
-            folded = [available[stems.index(name.strip().casefold())]]
-    found = folded or get_close_matches(name, available, n=1, cutoff=cutoff)
-    return found[0] if found else None
-
-
-def _stack_columns(columns: list[Any], names: Sequence[str]) -> NDArray[np.float64]:
-    if not columns:
-        raise ValueError("X has no columns. Give at least one variable.")
-    checked = [
-        _to_floats(column, f"Column {name!r} of X")
-        for column, name in zip(columns, names, strict=True)
-    ]
-    if len(checked[0]) == 0:
-        raise ValueError("X has no rows. Give at least one observation.")
-    return np.ascontiguousarray(np.column_stack(checked))
-
-
-def _to_floats(column: Any, place: str) -> NDArray[np.float64]:
-    """Return one column as a new array of finite floats; errors say ``place``."""
-    missing = _find_missing(column)
-    if missing.any():
-        raise ValueError(
-            f"{place}: missing value (NaN) in row {_describe_rows(missing)}. "
-            "Drop or fill the rows that are incomplete."
-        )
-    values = np.asarray(column)
-    dtype = getattr(column, "dtype", values.dtype)
-    if values.dtype.kind == "c":
-        raise ValueError(
-            f"{place}: complex data not supported. Give real and imaginary parts as two columns."
-        )
-    if values.dtype.kind not in "biuf" or isinstance(dtype, pd.CategoricalDtype):
-        # Text may be classes; dates are not, and nor is a target.
-        is_text = values.dtype.kind in "OSUT" and place.startswith("Column")
-        classes = (
-            " If they are classes, there are two ways: take the column out of X and give it as "
-            "groups=, for constants of their own in each class, or give each class a column of 0 "
-            "and 1: pandas.get_dummies(X)."
-        )
-        raise ValueError(
-            f"{place}: values must be numbers, got {dtype}{_quote_example(values)}. "
-            f"Convert them with astype(float), or leave the column out.{classes * is_text}"
-        )
-    with np.errstate(over="ignore"):
-        floats = np.array(values, dtype=np.float64)
-    infinite = ~np.isfinite(floats)
-    if infinite.any():
-        raise ValueError(
-            f"{place}: infinite value in row {_describe_rows(infinite)}. "
-            "Drop the row or correct the value."
-        )
-    return floats
-
-
-def _find_missing(column: Any) -> NDArray[np.bool_]:
-    masked = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else False
-    values = column if isinstance(column, pd.Series) else np.asarray(column)
-    return np.asarray(pd.isna(values)) | masked
-
-
-def _describe_rows(wrong: NDArray[np.bool_]) -> str:
-    rows = np.flatnonzero(wrong)
-    others = f", and in {len(rows) - 1} more" if len(rows) > 1 else ""
-    return f"{rows[0]} (counted from 0){others}"
-
-
-def _quote_example(values: NDArray[Any]) -> str:
-    items = values.tolist()
-    strange = [item for item in items if not isinstance(item, int | float)] or items
-    return f", for example {strange[0]!r}" if strange else ""
-
-
-def _read_errors(y_err: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
-    errors = _read_column(y_err, "y_err", y, n_rows)
-    wrong = errors <= 0.0
-    if wrong.any():
-        raise ValueError(
-            f"y_err must be positive, got {errors[wrong][0]:g} in row {_describe_rows(wrong)}. "
-            "Drop the rows whose error is not known, or give the error of the instrument."
-        )
-    for extreme in (errors.min(), errors.max()):
-        _check_magnitude(np.array([extreme]), "y_err")
-    return errors
-
-
-def _read_counts(sample_weight: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
-    counts = _read_column(sample_weight, "sample_weight", y, n_rows)
-    wrong = counts < 0.0
-    if wrong.any():
-        raise ValueError(
-            f"sample_weight must not be negative, got {counts[wrong][0]:g} in row "
-            f"{_describe_rows(wrong)}. A weight is how often the row was seen; 0 leaves it out."
-        )
-    wrong = counts != np.round(counts)
-    if wrong.any():
-        raise ValueError(
-            f"sample_weight must be whole numbers, got {counts[wrong][0]:g} in row "
-            f"{_describe_rows(wrong)}. Weights are counts: 2 is the same as the row twice; "
-            "precisions 1/s**2 belong in y_err, as s."
-        )
-    total = float(counts.sum())
-    if total == 0.0:
-        raise ValueError(
-            "sample_weight is zero in all rows: nothing was seen. Weights are counts; leave them "
-            "out if every row was seen once."
-        )
-    if not 2.0 <= total <= _MOST_ROWS:
-        raise ValueError(
-            f"sample_weight must sum to the number of observations, from 2 to {_MOST_ROWS:g}, got "
-            f"{total:g}. Weights are counts; precisions 1/s**2 belong in y_err, as s."
-        )
-    return counts
-
-
-def _read_column(values: Any, role: str, y: Any, n_rows: int) -> NDArray[np.float64]:
-    """Return one number for each row; what is one number stands for all."""
-    if _is_single(values):
-        values = np.full(n_rows, values)
-    columns, _ = _split_columns(values, role=role)
-    if len(columns) != 1:
-        raise ValueError(
-            f"{role} must have one column, got {len(columns)}. Give one number for each row."
-        )
-    _check_length(columns[0], role, n_rows)
-    check_order(y, values, ("y", role))
-    return _to_floats(columns[0], role)
-
-
-def _is_single(values: Any) -> bool:
-    """Tell whether this is one value, whatever it is, and no container of them."""
-    is_container = hasattr(values, "__len__") or hasattr(values, "__array__")
-    return isinstance(values, str) or getattr(values, "ndim", None) == 0 or not is_container
-
-
-def _read_input_errors(
-    X_err: Any, y: Any, names: tuple[str, ...], n_rows: int
-) -> NDArray[np.float64] | None:
-    if _is_single(X_err):
-        X_err = np.full((n_rows, len(names)), X_err)
-    columns, found = _split_columns(X_err, role="X_err")
-    if not columns or (found is None and len(columns) != len(names)):
-        raise ValueError(
-            f"X_err must have the {len(names)} columns of X ({', '.join(names)}), got "
-            f"{len(columns)}. Give 0 for those that are exact, or a table with names."
-        )
-    errors = np.zeros((n_rows, len(names)))
-    check_order(y, X_err, ("y", "X_err"))
-    for name, column in zip(found or names, columns, strict=True):
-        if name not in names:
-            raise ValueError(f"X_err: there is no variable {name!r}.{suggest(str(name), names)}")
-        _check_length(column, "X_err", n_rows)
-        own = _to_floats(column, f"Column {name!r} of X_err")
-        wrong = own < 0.0
-        if wrong.any():
-            raise ValueError(
-                f"X_err must not be negative, got {own[wrong][0]:g} for {name!r} in row "
-                f"{_describe_rows(wrong)}. Give 0 where a value is exact."
-            )
-        _check_magnitude(own, f"X_err of {name!r}")
-        errors[:, names.index(name)] = own
-    return errors if errors.any() else None
-
-
-def _read_groups(groups: Any, y: Any, n_rows: int) -> tuple[str, ...]:
-    columns, _ = _split_columns(groups, role="groups")
-    if len(columns) != 1:
-        raise ValueError(f"groups must have one column, got {len(columns)}. Join the labels.")
-    _check_length(columns[0], "groups", n_rows)
-    check_order(y, groups, ("y", "groups"))
-    missing = _find_missing(columns[0])
-    if isinstance(groups, list | tuple):  # of text and NaN, NumPy makes the text "nan"
-        missing |= _find_missing(np.array(groups, dtype=object).ravel())
-    if missing.any():
-        raise ValueError(
-            f"groups: missing label in row {_describe_rows(missing)}. "
-            "Name the experiment of every row, or drop the row."
-        )
-    return tuple(str(label) for label in np.asarray(columns[0]).tolist())
-
-
-def read_labels(groups: Any, n_rows: int, known: Sequence[str]) -> tuple[str, ...]:
-    """Return the group of each new row, which must be one of those that are known.
-
-    Parameters
-    ----------
-    groups
-        A label for all rows, or one for each.
-    n_rows
-        How many.
-    known
-        Labels of the groups that an equation was fitted to.
-
-    Examples
-    --------
-    >>> read_labels("a", 2, ["a", "b"]), read_labels([2, 1], 2, ["1", "2"])
-    (('a', 'a'), ('2', '1'))
-    """
-    if groups is None:
-        raise ValueError(
-            "groups are missing: the equation has constants of its own for each of "
-            f"{', '.join(map(repr, known))}. Give the group of each row, groups=[...], or one for "
-            "all."
-        )
-    if np.ndim(groups) == 0 and not hasattr(groups, "columns"):
-        labels = (str(groups),) * n_rows
-    else:
-        columns, _ = _split_columns(groups, role="groups")
-        if len(columns) != 1 or len(columns[0]) != n_rows:
-            raise ValueError(
-                f"groups must have one label for each of the {n_rows} rows of X, or be one label "
-                f"for all, got {len(columns)} columns of {len(columns[0])}."
-            )
-        labels = tuple(str(label) for label in np.asarray(columns[0]).tolist())
-    for label in dict.fromkeys(labels):
-        if label not in known:
-            raise ValueError(
-                f"There is no group {label!r}: it has no constants, and nothing can be predicted "
-                "for it. Measure there, and fit it together with the others."
-                f"{suggest(label, known)}"
-            )
-    return labels
-
-
-def _check_length(column: Any, role: str, n_rows: int) -> None:
-    if len(column) != n_rows:
-        raise ValueError(
-            f"{role} and y must have the same number of rows, got {len(column)} and {n_rows}."
-        )
 
 
 def _keep_seen(data: Data) -> Data:
@@ -851,39 +548,10 @@ def _keep_seen(data: Data) -> Data:
     return data
 
 
-def check_order(X: Any, y: Any, roles: tuple[str, str] = ("X", "y")) -> None:
-    """Refuse the same index in two orders: rows are paired by position, as in scikit-learn."""
-    tables = pd.DataFrame | pd.Series
-    if not (isinstance(X, tables) and isinstance(y, tables)) or X.index.equals(y.index):
-        return
-    first, second = roles
-    if X.index.is_unique and set(X.index) == set(y.index):
-        raise ValueError(
-            f"{first} and {second} have the same index in a different order. Use "
-            f"{second}.loc[{first}.index], or "
-            "reset_index(drop=True) on both if the rows already belong together."
-        )
-
-
-def _check_magnitude(values: NDArray[np.float64], what: str) -> None:
-    magnitude = float(np.max(np.abs(values)))
-    if magnitude > 0 and not _LEAST_MAGNITUDE <= magnitude <= _LARGEST_MAGNITUDE:
-        raise ValueError(
-            f"{what} must have a magnitude between {_LEAST_MAGNITUDE:g} and "
-            f"{_LARGEST_MAGNITUDE:g}, got {magnitude:g}. Change its unit."
-        )
-
-
-def _is_constant(values: NDArray[np.float64]) -> bool:
-    """Tell whether values are all equal, but for rounding, which is as large as that."""
-    magnitude = float(np.max(np.abs(values)))
-    return magnitude == 0 or bool(np.std(values / magnitude) <= 1e-12)
-
-
 def _check_spread(y: NDArray[np.float64], target: str) -> None:
-    if _is_constant(y):
+    if is_constant(y):
         raise ValueError(
             f"The target {target!r} is constant within rounding, {y[0]:g}. "
             "There is nothing to explain; if it does vary, subtract its mean first."
         )
-    _check_magnitude(y, f"The target {target!r}")
+    check_magnitude(y, f"The target {target!r}")

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pmsr.data import Data, check_order, make_data
+from pmsr.columns import check_order
+from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.distributions import read_constants
 from pmsr.evidence.noise import GAUSSIAN

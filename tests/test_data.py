@@ -3,7 +3,6 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -16,7 +15,6 @@ from pmsr.data import (
     make_data,
     make_data_for,
     make_sine,
-    suggest,
 )
 
 X = [1.0, 2.0, 3.0]
@@ -157,13 +155,6 @@ def test_unusable_variables_are_refused_with_the_place(values, message):
         make_data(values, Y)
 
 
-@pytest.mark.parametrize("values", [None, {"H": X}, scipy.sparse.csr_array(np.eye(3))])
-def test_containers_that_are_no_table_are_refused(values):
-    kind = type(values).__name__
-    with pytest.raises(TypeError, match=f"X must be an array, a list or a table, got {kind}"):
-        make_data(values, Y)
-
-
 @pytest.mark.parametrize(
     ("target", "message"),
     [
@@ -211,12 +202,6 @@ def test_select_keeps_the_variables_that_are_asked_for_in_their_order():
     assert chosen.X.flags.c_contiguous
     assert (chosen.names, chosen.target) == (("c", "a"), "y")
     assert data.select([]).X.shape == (2, 0)
-
-
-def test_an_error_lists_no_more_names_than_one_can_read():
-    names = [f"column {k}" for k in range(10_000)]
-    assert suggest("q", ["a", "b"]) == " Available: a, b."
-    assert len(suggest("q", names)) < 400 and suggest("q", names).endswith(" ….")
 
 
 def test_select_suggests_a_variable_for_a_misspelt_one():
@@ -340,11 +325,6 @@ def test_errors_weights_and_groups_are_carried():
     assert taken.y.tolist() == [4.0, 1.0] and taken.groups == ("7", "7")
 
 
-def test_one_number_is_the_error_of_all_rows():
-    data = make_data(X, Y, y_err=0.1, X_err=0.2)
-    assert data.y_err.tolist() == [0.1] * 3 and data.X_err.tolist() == [[0.2]] * 3
-
-
 def test_rows_of_weight_zero_are_left_out_with_all_that_belongs_to_them():
     data = make_data(
         [*X, 9.0],
@@ -362,50 +342,6 @@ def test_weights_and_errors_that_say_nothing_are_none():
     data = make_data(X, Y, sample_weight=np.ones(3), X_err=np.zeros((3, 1)))
     assert data.counts is None and data.X_err is None
     assert make_data([*X, 5.0], [*Y, 5.0], sample_weight=[1, 1, 1, 0]).counts is None
-
-
-@pytest.mark.parametrize(
-    ("measured", "message"),
-    [
-        ({"y_err": [0.1, 0.0, 0.2]}, r"y_err must be positive, got 0 in row 1 .*error of the"),
-        ({"y_err": [0.1, 0.1, -2.0]}, "y_err must be positive, got -2 in row 2"),
-        ({"y_err": [0.1, np.nan, 0.2]}, r"y_err: missing value \(NaN\) in row 1"),
-        ({"y_err": [0.1, np.inf, 0.2]}, "y_err: infinite value in row 1"),
-        ({"y_err": [0.1, 0.2]}, "y_err and y must have the same number of rows, got 2 and 3"),
-        ({"y_err": [[0.1, 0.2]] * 3}, "y_err must have one column, got 2"),
-        ({"y_err": ["a", "b", "c"]}, "y_err: values must be numbers"),
-        ({"y_err": [1e-200, 1.0, 1.0]}, "y_err must have a magnitude between"),
-        ({"sample_weight": [1, -1, 5]}, "sample_weight must not be negative, got -1 in row 1"),
-        ({"sample_weight": [0, 0, 0]}, r"sample_weight is zero in all rows: nothing was seen\."),
-        ({"sample_weight": [0, 1, 0]}, r"number of observations, from 2 to .*, got 1\. Weights"),
-        ({"sample_weight": [1, 0.5, 1]}, "must be whole numbers, got 0.5 in row 1"),
-        ({"sample_weight": [0.3, 0.3, 0.4]}, "precisions 1/s.*belong in y_err"),
-        ({"sample_weight": [1, np.nan, 1]}, r"sample_weight: missing value \(NaN\) in row 1"),
-        ({"sample_weight": [1, np.inf, 1]}, "sample_weight: infinite value in row 1"),
-        ({"sample_weight": [1, 1]}, "sample_weight and y must have the same number of rows"),
-        ({"sample_weight": [0, 0, 3]}, "At least two rows are needed, got 1"),
-        ({"sample_weight": [[1, 2]] * 3}, "sample_weight must have one column, got 2"),
-        ({"X_err": [0.1, -0.1, 0.0]}, "X_err must not be negative, got -0.1 for 'x0' in row 1"),
-        ({"X_err": [[0.1, 0.1]] * 3}, r"X_err must have the 1 columns of X \(x0\), got 2"),
-        ({"X_err": [0.1, 0.1]}, "X_err and y must have the same number of rows, got 2 and 3"),
-        ({"X_err": pd.DataFrame({"x1": X})}, "X_err: there is no variable 'x1'"),
-        ({"groups": ["a", "a", "b"]}, "Every group must have two rows or more, got one of 'b'"),
-        ({"groups": ["a", None, "a"]}, "groups: missing label in row 1"),
-        ({"groups": ["a", np.nan, np.nan]}, "groups: missing label in row 1 .*, and in 1 more"),
-        ({"X_err": pd.DataFrame(index=range(3))}, "X_err must have the 1 columns of X .*, got 0"),
-        ({"groups": ["a", "a"]}, "groups and y must have the same number of rows, got 2 and 3"),
-    ],
-)
-def test_errors_weights_and_groups_that_cannot_be_are_refused(measured, message):
-    with pytest.raises(ValueError, match=message):
-        make_data(X, Y, **measured)
-
-
-@pytest.mark.parametrize("role", ["y_err", "sample_weight", "X_err", "groups"])
-def test_rows_of_errors_in_another_order_are_refused(role):
-    y = pd.Series(Y, name="D")
-    with pytest.raises(ValueError, match=rf"y and {role} have the same index.*{role}\.loc\[y\.ind"):
-        make_data(X, y, **{role: pd.Series([3, 3, 3], index=[2, 1, 0], name="x0")})
 
 
 def test_errors_of_an_equation_go_with_its_variables():

@@ -10,7 +10,6 @@ from unicodedata import lookup
 
 import sympy
 
-from pmsr.data import find_closest
 from pmsr.equation.algebra import (
     TooLarge,
     apply_operator,
@@ -35,6 +34,7 @@ from pmsr.equation.operators import (
     VARIABLE,
 )
 from pmsr.equation.program import Program
+from pmsr.names import find_closest
 from pmsr.threads import ONE_AT_A_TIME
 
 # Any: SymPy's constructors are untyped; every Any below is a SymPy expression.

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pmsr.data import Data, make_data, make_data_for, suggest
+from pmsr.data import Data, make_data, make_data_for
 from pmsr.equation.expression import Equation
 from pmsr.equation.operators import PARAMETER, VARIABLE, operator_code
 from pmsr.equation.program import Program, evaluate, evaluate_slopes
@@ -16,6 +16,7 @@ from pmsr.evidence.distributions import read_constants, read_priors
 from pmsr.evidence.noise import LOG_2_PI, Columns, Noise, find_noise
 from pmsr.evidence.priors import Given, Prior
 from pmsr.evidence.scale import ExtraScale, FreeScale, Rest, Scale, SharedScale
+from pmsr.names import suggest
 from pmsr.settings import Settings, check_settings
 
 Floats = NDArray[np.float64]

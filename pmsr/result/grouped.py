@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.data import check_X, read_labels
+from pmsr.columns import read_labels
+from pmsr.data import check_X
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, weigh
 from pmsr.evidence.noise import Columns

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.data import Data, check_X, read_labels
+from pmsr.columns import read_labels
+from pmsr.data import Data, check_X
 from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
 from pmsr.equation.mathml import to_mathml

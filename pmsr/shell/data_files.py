@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from pmsr.csv_text import guarded, unguarded
-from pmsr.data import suggest
 from pmsr.files import reason, shortened
+from pmsr.names import suggest
 from pmsr.shell.numerals import (
     Doubtful,
     both_readings,

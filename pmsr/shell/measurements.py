@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from pmsr.data import Data, make_data, suggest
+from pmsr.data import Data, make_data
 from pmsr.evidence.distributions import read_constants
 from pmsr.evidence.noise import find_noise
+from pmsr.names import suggest
 from pmsr.shell.data_files import NOTES, choose_columns, choose_labels, in_rows, split_table
 from pmsr.shell.wording import counted_as_in_file, in_words_of_a_shell
 

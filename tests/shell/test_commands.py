@@ -89,8 +89,8 @@ def test_measurements_are_checked_once_between_a_file_and_its_report(data, monke
         checked.append(names)
         return original(columns, names)
 
-    original = pmsr.data._stack_columns
-    monkeypatch.setattr(pmsr.data, "_stack_columns", stack)
+    original = pmsr.data.stack_columns
+    monkeypatch.setattr(pmsr.data, "stack_columns", stack)
     assert main(["fit", data, "--target", "D", *TINY, "--generations", "2"]) == 0
     assert checked == [("H",)]
 
