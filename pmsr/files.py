@@ -170,6 +170,18 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
+# Any: a number of NumPy, or whatever else there is.
+def without_numpy(value: Any) -> Any:
+    """Return a value as JSON knows it: a number of NumPy as one of Python.
+
+    Examples
+    --------
+    >>> without_numpy(np.float64(0.5)), without_numpy("x")
+    (0.5, 'x')
+    """
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def as_text(value: object) -> str:
     """Return what JSON has as text."""
     if not isinstance(value, str):

@@ -604,17 +604,7 @@ class Search:
                 'law_prior must be "description", "uniform", a LawPrior or a function of an '
                 f"equation, got {_shortened(law_prior)}."
             )
-        interval: object = self.interval
-        if isinstance(interval, str) or not isinstance(interval, Iterable):
-            example = interval if isinstance(interval, str) else "t"
-            raise ValueError(
-                f"interval must be a sequence of names, got {_shortened(interval)}. "
-                f"Use [{example!r}]."
-            )
-        columns = tuple(interval)
-        if not all(isinstance(name, str) for name in columns):
-            raise ValueError(f"interval must hold names of columns, got {_shortened(columns)}.")
-        object.__setattr__(self, "interval", columns)
+        object.__setattr__(self, "interval", _check_names("interval", self.interval, "columns"))
         units: object = self.units
         if units is not None:
             if not isinstance(units, Mapping):

@@ -560,7 +560,7 @@ def test_bad_data_are_refused_with_the_place(arguments, message):
         ({"gamma": 2}, r"gamma must be in \(0, 1\), got 2"),
         ({"noise": "cauchy"}, "Unknown noise 'cauchy'"),
         ({"law_prior": "aic"}, r'law_prior must be "description", "uniform".*got .aic'),
-        ({"interval": "t"}, r"interval must be a sequence of names, got 't'. Use \['t'\]"),
+        ({"interval": "t"}, r"interval must be a list of names of columns, got 't'. Use \['t'\]"),
         ({"units": "mm"}, 'units must map names to units, .* or be "auto", got .mm'),
         ({"units": 3}, "units must map names to units"),
         ({"units": "auto"}, "No unit stands in the names H, D"),

@@ -132,11 +132,23 @@ def draw_fit(
             label=f"{probability} {kind} interval",
         )
     line, label = ("map", "best fit (MAP)") if "map" in drawn else ("mean", "mean of all equations")
-    width = ROOM * np.ptp(data.y)
-    window = data.y.min() - width, data.y.max() + width
+    window = _window(data.y)
     curve = _without_poles(drawn[line].to_numpy(dtype=np.float64), window)
     ax.plot(x, curve, color=LINE, linewidth=1.5, label=label)
     _draw_data(ax, data, dots(len(data.y)))
+    return _frame(ax, data, window, units)
+
+
+def _window(y: Floats) -> tuple[float, float]:
+    """Return how far up and down a curve is shown: beyond, it would squash the data."""
+    width = ROOM * np.ptp(y)
+    return float(y.min() - width), float(y.max() + width)
+
+
+def _frame(
+    ax: Axes, data: Data, window: tuple[float, float], units: Mapping[str, str] | None
+) -> Axes:
+    """Label the axes of a curve, and keep them within its window."""
     ax.set(xlabel=axis_label(data.names[0], units), ylabel=axis_label(data.target, units))
     ax.margins(x=0.0)
     bottom, top = ax.get_ylim()
@@ -167,8 +179,7 @@ def draw_groups(
     """
     ax = ax or new_axes()
     targets = np.concatenate([one.data.y for one in curves])
-    width = ROOM * np.ptp(targets)
-    window = targets.min() - width, targets.max() + width
+    window = _window(targets)
     for place, one in enumerate(curves):
         color, mark = GROUPS[place % len(GROUPS)], MARKS[place % len(MARKS)]
         low, high = (one.prediction[f"prediction_{end}"].to_numpy() for end in ("low", "high"))
@@ -178,13 +189,7 @@ def draw_groups(
         ax.plot(one.x, curve, color=color, linewidth=1.5)
         style = {**dots(len(targets), color), "marker": mark}
         _draw_data(ax, one.data, style, label=plain(one.label))
-    data = curves[0].data
-    ax.set(xlabel=axis_label(data.names[0], units), ylabel=axis_label(data.target, units))
-    ax.margins(x=0.0)
-    bottom, top = ax.get_ylim()
-    ax.set_ylim(max(bottom, window[0]), min(top, window[1]))
-    finish(ax, legend=True)
-    return ax
+    return _frame(ax, curves[0].data, window, units)
 
 
 # Any: Matplotlib's properties are of many types.

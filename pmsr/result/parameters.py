@@ -8,7 +8,7 @@ import numpy as np
 
 from pmsr.evidence.distributions import read_constants
 from pmsr.evidence.priors import record_known
-from pmsr.files import as_list, as_seed, as_text
+from pmsr.files import as_list, as_seed, as_text, without_numpy
 from pmsr.result.storage import read_prior, read_search, record_prior, record_search
 from pmsr.settings import ADDED, ADDED_TO_SEARCH, Settings
 
@@ -49,7 +49,7 @@ def parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
         "constants": _record_constants(parameters["constants"]),
     }
     return {
-        **{name: _plain(value) for name, value in parameters.items()},
+        **{name: without_numpy(value) for name, value in parameters.items()},
         **options,
         "operators": list(map(str, parameters["operators"])),
         "guesses": [getattr(guess, "text", guess) for guess in parameters["guesses"] or ()],
@@ -102,7 +102,3 @@ def _record_constants(constants: Mapping[str, Any] | None) -> dict[str, Any] | N
         name: one.value if one.prior is None else record_known(one.prior)
         for name, one in read_constants(constants).items()
     }
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

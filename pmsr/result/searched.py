@@ -1,7 +1,6 @@
 """The result of a search: what it has found, ranked and ready to be asked."""
 
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from pmsr.data import Data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import Weighed, seed_for, weigh
 from pmsr.evidence.problem import Problem, as_problem
+from pmsr.files import without_numpy
 from pmsr.laws.identity import Trace, group_laws
 from pmsr.laws.order import rank
 from pmsr.laws.units import units_of
@@ -90,7 +90,7 @@ def from_evolution(
         search=search,
         random_seed=random_seed,
         chosen=choose_winner(ranked, search),
-        history=tuple({name: _plain(value) for name, value in r.items()} for r in found.history),
+        history=tuple({k: without_numpy(value) for k, value in r.items()} for r in found.history),
         n_candidates=found.n_candidates,
         n_failed=found.n_failed,
         stopped=found.stopped,
@@ -120,8 +120,3 @@ def _readable(equation: Equation) -> Equation:
         return equation
     readable.__dict__["key"] = equation.key  # that of the same expression
     return readable
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of the history as JSON knows it."""
-    return value.item() if isinstance(value, np.generic) else value
