@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pmsr.data import Data
-from pmsr.equation.kernels import kernel_sums
+from pmsr.equation.kernels import find_active, kernel_sums
 from pmsr.equation.operators import FIRST_OPERATOR, OPERATORS, PARAMETER, POWER
 from pmsr.equation.program import Program, evaluate
 from pmsr.evidence.multistart import FitError, Minimum, Region
@@ -140,9 +140,35 @@ class SurfaceTarget(Target):
 
     @cached_property
     def scale(self) -> Floats:
-        """Natural scales of the curved parameters."""
+        """Natural scales of the curved parameters; of factors their best fit, with its sign."""
         scales = natural_scales(self.white_program, self.problem.white)
+        scales[self._factors] = self.fit.minima[0].theta[self._factors]
         return scales[self.surface.order[self.surface.n_affine :]]
+
+    @cached_property
+    def log_unit(self) -> Floats:
+        """What the logarithms of the curved parameters are measured in.
+
+        The farther the size of a factor is from that which it would have if all others were one,
+        the farther it goes with them.
+        """
+        natural = natural_scales(self.white_program, self.problem.white)
+        units = np.ones(len(natural))
+        ratio = self.fit.minima[0].theta[self._factors] / natural[self._factors]
+        units[self._factors] = np.maximum(1.0, np.abs(np.log(np.abs(ratio))))
+        return units[self.surface.order[self.surface.n_affine :]]
+
+    @cached_property
+    def _factors(self) -> list[int]:
+        """The parameters whose logarithm a link adds to what the others do.
+
+        In it c0*x**c1 is straight under noise that multiplies; in c0 itself, which goes with a high
+        power of the unit of x, no chart would be wide enough.
+        """
+        if self.problem.noise.link is None:
+            return []
+        found = [k for k in find_factors(self.fit.program) if k not in self.given.places]
+        return [k for k in found if self.fit.minima[0].theta[k] != 0.0]
 
     def check_range(self) -> None:
         """Refuse what floating-point numbers cannot hold."""
@@ -151,23 +177,25 @@ class SurfaceTarget(Target):
 
     @cached_property
     def positive(self) -> NDArray[np.bool_]:
-        """Which curved parameters are positive, in their order."""
+        """Which curved parameters have the sign of their scale, in their order."""
         which = find_positive(self.white_program, self.problem.white)
+        which[self._factors] = True
         which[list(self.given.places)] = False  # they have coordinates of their own
         return which[self.surface.order[self.surface.n_affine :]]
 
     def to_w(self, eta: Floats) -> tuple[Floats, Floats]:
-        """Return w, in which draws are made, for eta of shape (n, q); and |d eta / dw|.
+        """Return w, in which draws are made, for eta of shape (n, q); and d eta / dw.
 
-        It is the asinh of eta, even near zero and logarithmic beyond, or of log eta where eta is
-        positive and 1e-9 and 1e-90 are as far apart as 1e9 and 1e90. A parameter with a prior is a
+        It is the asinh of eta, even near zero and logarithmic beyond, or of log eta where eta keeps
+        its sign and 1e-9 and 1e-90 are as far apart as 1e9 and 1e90. A parameter with a prior is a
         standard normal there.
         """
         with np.errstate(all="ignore"):
             ratio = eta / self.scale
-            log_ratio = np.log(ratio)
+            log_ratio = np.log(ratio) / self.log_unit
             what = np.where(self.positive, log_ratio, ratio)
-            slope = np.where(self.positive, eta, self.scale) * np.hypot(1.0, what)
+            size = np.where(self.positive, eta * self.log_unit, self.scale)
+            slope = size * np.hypot(1.0, what)
             w = np.arcsinh(what)
             for k, prior in enumerate(self.given.priors, eta.shape[1] - len(self.given)):
                 w[:, k], slope[:, k] = prior.to_z(eta[:, k])
@@ -177,7 +205,8 @@ class SurfaceTarget(Target):
         """Return eta."""
         with np.errstate(all="ignore"):
             what = np.sinh(np.clip(w, -WIDE, WIDE))
-            eta = np.asarray(self.scale * np.where(self.positive, np.exp(what), what))
+            factor = np.where(self.positive, np.exp(self.log_unit * what), what)
+            eta = np.asarray(self.scale * factor)
             for k, prior in enumerate(self.given.priors, w.shape[1] - len(self.given)):
                 eta[:, k] = prior.from_z(w[:, k])
         return eta
@@ -440,7 +469,7 @@ class Atlas:
                 np.log(np.einsum("nii->ni", look.root)[:, :n_affine] * look.lengths[:, :n_affine]),
                 axis=1,
             )
-            terms = np.log(sums) + constant - np.sum(np.log(slope), axis=1)[:, None]
+            terms = np.log(sums) + constant - np.sum(np.log(np.abs(slope)), axis=1)[:, None]
             for place, phi in enumerate(self.phis):
                 log_b = self.target.log_b(look.sse - square, phi)
                 terms[:, place] += self.laws[place].log_pdf(log_sigma, log_b)
@@ -541,6 +570,55 @@ def find_positive(program: Program, data: Data) -> NDArray[np.bool_]:
     for k in np.flatnonzero(found):
         theta = np.where(np.arange(len(scales)) == k, -scales, scales)
         found[k] = not np.isfinite(evaluate(program, theta[None, :], data.X)).all()
+    return found
+
+
+def find_factors(program: Program) -> list[int]:
+    """Find the parameter that multiplies a law, or divides it, and has the same sign everywhere.
+
+    What else the law is a product of keeps its sign whatever the other parameters.
+
+    Examples
+    --------
+    >>> from pmsr.equation.expression import Equation
+    >>> [find_factors(Equation(text, ["x"]).program) for text in ("c0*x**c1", "c0*(c1 + x)")]
+    [[0], []]
+    """
+    names, nodes, active = list(OPERATORS), program.nodes.tolist(), find_active(program.nodes)
+    found: list[int] = []
+    others: list[int] = []
+    stack = [len(nodes) - 1]
+    while stack:
+        node = stack.pop()
+        code, a, b = nodes[node]
+        name = names[code - FIRST_OPERATOR] if code >= FIRST_OPERATOR else ""
+        if name in ("*", "/"):
+            stack += [a, b]
+        elif code == PARAMETER:
+            found.append(a)
+        elif code == POWER and b % 2:
+            stack.append(a)
+            others.append(a)  # a parameter that is raised to a power is no factor itself
+        elif active[node]:
+            if code != POWER and name not in ("exp", "sqrt", "abs", "pow"):
+                return []
+            others.append(node)
+    if len(found) != 1:
+        return []
+    depends = _depend_on(nodes, found[0])
+    return [] if any(depends[node] for node in others) else found
+
+
+def _depend_on(nodes: list[list[int]], parameter: int) -> list[bool]:
+    """Tell which nodes depend on a parameter."""
+    found: list[bool] = []
+    for code, a, b in nodes:
+        if code == PARAMETER:
+            found.append(a == parameter)
+        elif code == POWER:
+            found.append(found[a])
+        else:
+            found.append(code >= FIRST_OPERATOR and (found[a] or found[b]))
     return found
 
 

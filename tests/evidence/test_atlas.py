@@ -9,7 +9,7 @@ from scipy.stats import norm
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.equation.kernels import kernel_sums
-from pmsr.evidence.atlas import Atlas
+from pmsr.evidence.atlas import Atlas, find_factors
 from pmsr.evidence.evidence import compute_evidence, fit_equation, make_target
 from pmsr.evidence.problem import Problem
 from pmsr.evidence.scale import ScaleLaw
@@ -90,6 +90,50 @@ def test_log_q_does_not_depend_on_the_unit_of_a_variable():
     for one in found[1:]:
         se = np.hypot(one.log_q_se, found[0].log_q_se)
         assert abs(one.log_q - found[0].log_q) < 4.0 * se
+
+
+@pytest.mark.parametrize("noise", ["proportional", "lognormal", "poisson"])
+def test_log_q_does_not_depend_on_the_unit_of_a_variable_where_noise_multiplies(noise):
+    # In log c0 the law is straight; c0 itself goes with a power of the unit.
+    rng = np.random.default_rng(20)
+    x, law = np.linspace(0.5, 4.0, 14), Equation("c0*x**c1", ["x"])
+    f = 4.0 * np.sqrt(x)
+    y = rng.poisson(4.0 * f) if noise == "poisson" else f * np.exp(0.08 * rng.standard_normal(14))
+    own, other = (
+        compute_evidence(law, unit * x, y, noise=noise, settings=FINALIST, random_seed=1)
+        for unit in (1.0, 1e6)
+    )
+    assert other.log_q_se < 0.03
+    assert abs(own.log_q - other.log_q) < 3 * np.hypot(own.log_q_se, other.log_q_se)
+
+
+def test_a_target_below_zero_has_the_log_q_of_its_mirror_image():
+    x = np.linspace(0.5, 4.0, 14)
+    y = 4.0 * np.sqrt(x) * np.exp(0.08 * np.random.default_rng(20).standard_normal(14))
+    above, below = (
+        compute_evidence("c0*x0**c1", 1e3 * x, sign * y, noise="proportional", random_seed=1)
+        for sign in (1.0, -1.0)
+    )
+    assert below.log_q == pytest.approx(above.log_q, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("c0*x**c1", [0]),
+        ("x/(c0*exp(c1*x))", [0]),
+        ("c1*exp(c0/x)*x**3", [1]),
+        ("c0*(c1 + x)", []),  # c0 < 0 where c1 is below all x
+        ("c0*(c1 + x)**2", [0]),
+        ("c0*(c1 + x)**3", []),
+        ("c0*x**c0", []),
+        ("c0*x*exp(c0*x)", []),
+        ("c0*c1*x", []),
+        ("c0 + c1*x", []),
+    ],
+)
+def test_a_factor_is_what_multiplies_a_law_that_else_keeps_its_sign(text, places):
+    assert find_factors(Equation(text, ["x"]).program) == places
 
 
 def test_a_law_that_is_linear_has_the_flat_priors_log_q():
