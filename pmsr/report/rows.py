@@ -350,7 +350,7 @@ def diagnostic_rows(
                 "between equations are not evidence",
             ),
         ]
-    if parameters is not None:
+    if parameters is not None and len(parameters):
         rows += [
             (
                 "Effective sample size",

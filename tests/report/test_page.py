@@ -474,6 +474,20 @@ def test_known_errors_have_no_noise_in_the_pictures_of_the_posterior():
     assert "Posterior of each parameter." in Page(render_report(gather_content(known))).words
 
 
+@pytest.mark.parametrize(("noise", "errors"), [("gaussian", np.full(8, 0.1)), ("poisson", None)])
+def test_a_law_and_a_noise_without_parameters_have_a_report(noise, errors):
+    x = np.arange(1.0, 9.0)
+    settings = pmsr.Settings(noise=noise)
+    known = weigh_equations(["x0**2"], x, x**2, y_err=errors, settings=settings, random_seed=1)
+    assert known.best.posterior.posterior.attrs["equation"] == "x0**2"
+    page = Page(render_report(gather_content(known)))
+    assert page.faults == []
+    assert "There are none: neither the law nor its noise" in page.words
+    assert "Posterior densities of the parameters" not in pictures(page)
+    with pytest.raises(ValueError, match="needs a parameter that is not held"):
+        pmsr.plots.plot_posterior(known.best.posterior)
+
+
 def test_where_the_noise_was_chosen_the_page_says_by_how_much(whole):
     rows = [("student", "c0", -12.0, -13.5), ("gaussian", "c0", -15.25, -15.5)]
     table = pd.DataFrame(rows, columns=["noise", "equation", "log_q", "score"])
