@@ -351,10 +351,8 @@ def _show_part(one: FittedEquation, *, counts: bool) -> ShownPart | None:
     return None
 
 
-def _look_ahead(best: FittedEquation, level: float) -> pd.DataFrame | None:
+def _look_ahead(best: FittedEquation, level: float) -> pd.DataFrame:
     """Return what the best predicts at the least, a middle and the largest of its inputs."""
-    if not best.used:
-        return None
     if best.parts:
         tables = []
         for label, one in list(best.parts.items())[:MAX_GROUPS]:
@@ -362,7 +360,7 @@ def _look_ahead(best: FittedEquation, level: float) -> pd.DataFrame | None:
             table.insert(0, "group", label, allow_duplicates=True)
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
-    return _predict_some(best, level, [0, len(best.data.y) // 2, -1])
+    return _predict_some(best, level, [0, len(best.data.y) // 2, -1] if best.used else [0])
 
 
 def _predict_some(best: FittedEquation, level: float, places: Sequence[int]) -> pd.DataFrame:

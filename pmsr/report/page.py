@@ -25,8 +25,10 @@ from pmsr.report.formulas import Formulas
 from pmsr.report.pictures import draw_pictures, residuals_of
 from pmsr.report.rows import (
     data_rows,
+    describe_credible,
     describe_prior,
     describe_rival,
+    describe_unweighed,
     describe_winner,
     diagnostic_rows,
     equation_rows,
@@ -96,6 +98,10 @@ def render_report(content: ReportContent) -> str:
     parameters = summarise_winner(content)
     formulas = Formulas.of(content)
     rows = equation_rows(content, formulas)
+    estimates = estimate_rows(content)
+    fitted: Sequence[Mapping[str, Any]] = ()
+    if parameters is None and content.winner in content.laws:
+        fitted = dict(estimates)[key_of(content, str(content.winner))]
     script = _read_script() if content.winner in content.laws else ""
     numbers = _page_numbers(content, formulas, rows) if script else None
     # A script that is not this one is not run, whatever gets into the page.
@@ -117,7 +123,8 @@ def render_report(content: ReportContent) -> str:
         target=formulas.symbol(content.data.target),
         steps=next_steps(content),
         parameters=parameter_rows(parameters, content.parameter_units),
-        estimates=estimate_rows(content),
+        estimates=estimates,
+        fitted=fitted,
         by_group=by_group(content, parameters),
         doubts=[formulas.typeset(doubt) for doubt in find_doubts(content, parameters)],
         notes=[formulas.typeset(note) for note in content.search_notes],
@@ -128,6 +135,8 @@ def render_report(content: ReportContent) -> str:
         inclusion=inclusion_rows(content),
         noises=noise_rows(content, formulas),
         robustness=robustness_rows(content, formulas),
+        credible=describe_credible(content),
+        unweighed=describe_unweighed(content),
         suggestions=suggestion_rows(content),
         diagnostics=diagnostic_rows(content, parameters, p_normal),
         probability=f"{100 * content.level:g} %",

@@ -19,6 +19,8 @@ from pmsr.report.formulas import Formulas
 from pmsr.result.doubts import doubt_failures, doubt_sampling
 
 N_FAMILIES = 6  # in the picture
+ROUNDING_OF_SHARES = 1e-9  # of sums of probabilities
+LEAST_SHOWN = 5e-4  # of a probability: what is less is not seen in a table
 
 
 def has_evidence(table: pd.DataFrame) -> bool:
@@ -296,6 +298,28 @@ def noise_rows(
         )
         for row in table.to_dict("records")
     ]
+
+
+def describe_credible(content: ReportContent) -> str:
+    """Say how many laws hold the level of the probability, or that those weighed do not."""
+    if content.n_credible is None:
+        return ""
+    n, level = content.n_credible, f"{100 * content.level:g} %"
+    held = float(_shares(content).nlargest(n).sum())
+    if held >= content.level - ROUNDING_OF_SHARES:
+        return f"{n} {'law holds' if n == 1 else 'laws hold'} {level} of the probability"
+    some = "The law that was weighed holds" if n == 1 else f"The {n} laws that were weighed hold"
+    return f"{some} {percent(held)} of the probability, less than {level}"
+
+
+def describe_unweighed(content: ReportContent) -> str:
+    """Return the probability of the laws that were only screened; nothing if there are none."""
+    left = 1.0 - float(_shares(content).sum())
+    return percent(left) if left >= LEAST_SHOWN else ""
+
+
+def _shares(content: ReportContent) -> pd.Series:
+    return content.table["probability"].astype(float).fillna(0.0)
 
 
 def robustness_rows(

@@ -250,7 +250,8 @@ const make = (tag, attributes = {}, text = null, parent = null) => {
   return element;
 };
 const ticksOf = (low, high, n) => {
-  const raw = (high - low) / Math.max(1, n), power = Math.pow(10, Math.floor(Math.log10(raw)));
+  // A third more are better than half as many.
+  const raw = 0.75 * (high - low) / Math.max(1, n), power = Math.pow(10, Math.floor(Math.log10(raw)));
   const step = [1, 2, 5, 10].map((f) => f * power).find((f) => f >= raw * 0.999);
   const ticks = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) ticks.push(k * step);
@@ -270,13 +271,19 @@ const frame = (box, { x, y, xName, yName, label, isCount = false }) => {
   const height = Math.round(Math.max(230, Math.min(380, 0.62 * width)));
   const yTicks = ticksOf(y[0], y[1], 5);
   const longest = Math.max(...yTicks.map((t) => tickText(t, yTicks).length));
-  const left = 34 + 7 * longest, right = 14, top = 12, bottom = 44;
+  const left = 34 + 7 * longest, top = 12, bottom = 44, wide = width - left - 14;
+  const spread = (room, share = 1) => ticksOf(x[0], x[1], Math.max(2, Math.floor(share * room / 90)));
+  let xTicks = spread(wide);
+  const own = (ticks) => Math.max(...ticks.map((t) => 7 * tickText(t, ticks).length));
+  if (own(xTicks) + 12 > wide / xTicks.length) xTicks = spread(wide, 0.5);
+  // The last number is as long as it is, and stands in the middle of its tick.
+  const last = (x[1] - xTicks[xTicks.length - 1]) / (x[1] - x[0] || 1) * wide;
+  const right = Math.max(14, Math.ceil(14 + 0.5 * own(xTicks) - last - 10));
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
     "aria-label": label, class: "chart" }, null, box);
   const px = (v) => left + (width - left - right) * (v - x[0]) / (x[1] - x[0] || 1);
   const py = (v) => height - bottom - (height - top - bottom) * (v - y[0]) / (y[1] - y[0] || 1);
   const room = width - left - right;
-  let xTicks = ticksOf(x[0], x[1], Math.max(2, Math.floor(room / 90)));
   if (xTicks.length < 2) xTicks = ticksOf(x[0], x[1], 4);
   if (isCount && xTicks[1] - xTicks[0] < 1) xTicks = ticksOf(x[0], x[1], x[1] - x[0]);
   for (const t of xTicks) {
@@ -409,7 +416,9 @@ const gridOf = (law, k) => {
 };
 
 const drawFit = (law) => {
-  const box = $("live-fit"), used = usedBy(law);
+  const box = $("live-fit"), measured = columns.map((_, k) => k).filter((k) => !columns[k].isKnown);
+  // What depends on nothing is drawn along what it could depend on.
+  const used = measured.length === 1 ? measured : usedBy(law);
   if (!used.length) return drawParity(law, box);
   const k = used.includes(state.along) ? state.along : used[0];
   const xs = gridOf(law, k), draws = drawsOf(law);
