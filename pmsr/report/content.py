@@ -17,7 +17,7 @@ from pmsr.laws.prior import LawPrior, LawPriorOption
 from pmsr.limits import OutOfTime, time_limit
 from pmsr.report.explorer import ShownLaw, ShownPart
 from pmsr.result.coverage import untried_operators
-from pmsr.result.curve import N_GRID
+from pmsr.result.curve import grid_along
 from pmsr.result.doubts import quietly
 from pmsr.result.fitted import FittedEquation
 from pmsr.result.grouped import GroupedEquation
@@ -402,7 +402,7 @@ def _suggest(result: Result) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
         measured = places[list(data.measured)].to_numpy(dtype=np.float64)
         if len(data.measured) == 1:
             column = data.X[:, data.names.index(data.measured[0])]
-            index = np.linspace(column.min(), column.max(), N_GRID)
+            index = grid_along(column, column.min(), column.max())
             measured = index[:, None]
         points = np.repeat(data.X[:1], len(measured), axis=0)  # known constants are in all rows
         points[:, [data.names.index(name) for name in data.measured]] = measured

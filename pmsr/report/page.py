@@ -17,6 +17,7 @@ from pmsr import __version__
 from pmsr.evidence.diagnostics import normality
 from pmsr.files import write_file
 from pmsr.laws.units import unit_beside
+from pmsr.magnitude import spans_decades
 from pmsr.report.content import ReportContent
 from pmsr.report.digits import ROUNDING
 from pmsr.report.estimates import by_group, estimate_rows, parameter_rows, summarise_winner
@@ -189,6 +190,7 @@ def _page_numbers(
             "high": float(data.X[:, k].max()),
             "isKnown": one in data.constants,
             "middle": _middle(data.X[:, k]),
+            "isLog": spans_decades(data.X[:, k]),
         }
         for k, one in enumerate(data.names)
     ]
@@ -204,6 +206,7 @@ def _page_numbers(
             "name": data.target,
             "label": _with_unit(data.target, content.units),
             "unitText": f" {beside}" if beside else "",
+            "isLog": spans_decades(data.y),
         },
         "rounding": ROUNDING,
         "levelText": f"{100 * content.level:g} %",

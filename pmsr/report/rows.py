@@ -14,7 +14,7 @@ from pmsr.equation.notation import percent, typeset
 from pmsr.evidence.noise import find_noise
 from pmsr.laws.units import unit_beside, unit_html
 from pmsr.report.content import ReportContent
-from pmsr.report.digits import digits_for, short, write_duration, write_log_q
+from pmsr.report.digits import ROUNDING, digits_for, short, write_duration, write_log_q
 from pmsr.report.formulas import Formulas
 from pmsr.result.doubts import doubt_failures, doubt_sampling
 
@@ -147,10 +147,11 @@ def next_steps(content: ReportContent) -> dict[str, Any]:
     place = ""
     if content.suggestions is not None and len(content.suggestions):
         first = content.suggestions.iloc[0]
-        place = ", ".join(
-            f"{name} = {short(float(first.iloc[k]), 5)}"
-            for k, name in enumerate(content.data.measured)
-        )
+        if first.iloc[-3] > ROUNDING:  # nats, of which there are none where all is known
+            place = ", ".join(
+                f"{name} = {short(float(first.iloc[k]), 5)}"
+                for k, name in enumerate(content.data.measured)
+            )
     commands = []
     if content.folder:
         commands.append((f"pmsr predict {content.folder} new.csv", "predictions for other inputs"))
