@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
@@ -84,3 +84,22 @@ def mean_and_deviation(values: Floats) -> tuple[Any, Any]:
     """
     scaled, exponents = take_out_exponent(values, axis=0)
     return np.ldexp(scaled.mean(axis=0), exponents), np.ldexp(scaled.std(axis=0), exponents)
+
+
+def spans_decades(values: ArrayLike) -> bool:
+    """Return whether positive values are so unlike that they want a logarithmic axis.
+
+    They are if the largest is a hundred times the least, and more than half of them would share the
+    first tenth of a linear axis.
+
+    Examples
+    --------
+    >>> spans_decades(np.geomspace(0.01, 100.0, 9)), spans_decades(np.linspace(0.01, 100.0, 9))
+    (True, False)
+    """
+    finite = np.asarray(values, dtype=np.float64)
+    finite = finite[np.isfinite(finite)]
+    if not finite.size or finite.min() <= 0.0:
+        return False
+    low, high = float(finite.min()), float(finite.max())
+    return bool(high / 100.0 >= low and float(np.median(finite)) - low < 0.1 * (high - low))

@@ -391,6 +391,17 @@ def make_samples() -> dict[Path, list[Question]]:
         y = pd.Series(values, name="A")
         settings = pmsr.Settings(noise=noise)
         write(noise, weigh_equations(laws, X, y, settings=settings, random_seed=1))
+    f = np.geomspace(0.01, 100.0, 24)
+    X, y = pd.DataFrame({"f [Hz]": f}), pd.Series(30.0 / f * np.exp(0.2 * rng.normal(size=24)))
+    settings = pmsr.Settings(noise="lognormal")
+    laws = ["c0/`f [Hz]`", "c0", "c0/(c1 + `f [Hz]`)"]
+    y = y.rename("S")
+    write("decades", weigh_equations(laws, X, y, settings=settings, random_seed=1))
+    # Counts, or known errors, and a law without parameters.
+    x = np.arange(1.0, 9.0)
+    settings = pmsr.Settings(noise="poisson")
+    X, y = pd.DataFrame({"x": x}), pd.Series(x**2, name="N")
+    write("counted", weigh_equations(["x**2", "c0*x"], X, y, settings=settings, random_seed=1))
     return pages
 
 

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 from matplotlib.colors import to_rgb
 
+import pmsr
 from pmsr import plots
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
@@ -29,6 +30,7 @@ from pmsr.plots import (
     to_svg,
 )
 from pmsr.plots.predictions import draw_fit
+from pmsr.result.comparison import weigh_equations
 
 SHELF = load_galileo("shelf")
 GRID = np.array([900.0, 300.0, 600.0])
@@ -562,3 +564,56 @@ def test_families_have_a_bar_each_and_the_rest_one_together(ax):
 def test_families_without_a_probability_are_refused():
     with pytest.raises(ValueError, match="No family of the table has a probability"):
         plot_families(FAMILIES.iloc[-1:])
+
+
+def decades(noise=0.1):
+    x = np.geomspace(0.01, 100.0, 24)
+    y = 30.0 / x * np.exp(noise * np.cos(9.0 * np.arange(24.0)))
+    return pd.DataFrame({"f": x}), pd.Series(y, name="S")
+
+
+def test_what_spans_decades_has_logarithmic_axes():
+    X, y = decades()
+    settings = pmsr.Settings(noise="lognormal")
+    law = weigh_equations(["c0/f"], X, y, settings=settings, random_seed=1).best
+    ax = law.plot()
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    # All points within, and the curve is even: a straight line.
+    low, high = ax.get_ylim()
+    assert low < y.min() and y.max() < high
+    curve = next(line for line in ax.get_lines() if line.get_label() == "best fit (MAP)")
+    steps = np.diff(np.log(curve.get_xdata()))
+    np.testing.assert_allclose(steps, steps[0], rtol=1e-6)
+    assert law.plot_residuals()[0].get_xscale() == "log"
+    plt.close("all")
+
+
+def test_an_axis_stays_linear_where_something_on_it_is_negative():
+    X, y = decades()
+    # Noise of one size, of which the smallest values know nothing.
+    law = weigh_equations(["c0/f"], X, y, random_seed=1).best
+    ax = law.plot()
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+    plt.close("all")
+    line = weigh_equations(["c0*H"], *load_galileo("shelf"), random_seed=1).best.plot()
+    assert (line.get_xscale(), line.get_yscale()) == ("linear", "linear")
+    plt.close("all")
+
+
+def test_names_with_units_are_symbols_in_the_labels_of_laws():
+    rows = [("c0*`V (m^3)`/`T [K]`", 0.9, 3), ("c0*`V (m^3)`", 0.1, 1)]
+    ax = plot_families(pd.DataFrame(rows, columns=["equation", "probability", "laws"]))
+    assert [one.get_text() for one in ax.get_yticklabels()] == ["c0*V/T, and 2 like it", "c0*V"]
+    plt.close("all")
+
+
+def test_a_legend_takes_no_more_rows_than_its_labels_need():
+    x = np.linspace(1.0, 3.0, 8)
+    y = 2.0 * x + 0.1 * np.cos(9.0 * x)
+    ax = weigh_equations(["c0*x0"], x, y, random_seed=1).best.plot()
+    ax.figure.draw_without_rendering()
+    # Five labels in two columns: most of the figure is for the data.
+    assert ax.get_position().height > 0.6
+    legend = ax.get_legend().get_window_extent()
+    assert legend.x1 <= ax.figure.bbox.x1
+    plt.close("all")

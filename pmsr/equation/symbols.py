@@ -3,9 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from pmsr.equation.grammar import without_quotes
+
 LONGEST = 8  # letters of a word that is short enough
 _BRACKETS = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")
 _SHORT = re.compile(rf"[^\W\d_]{{1,{LONGEST}}}(_?\d{{1,3}}|_[^\W_]{{1,{LONGEST}}})?")
+_QUOTED = re.compile("`([^`]+)`")
 _TAKEN = frozenset({"e", "pi", "sigma"})  # two numbers, and the noise
 
 
@@ -42,6 +45,27 @@ def short_symbols(names: Sequence[str], taken: Sequence[str] = ()) -> dict[str, 
                 found[name] = next(one for one in _candidates(base) if one not in used)
                 used.add(found[name])
     return {name: found[name] for name in names}
+
+
+def shorten(texts: Sequence[str]) -> list[str]:
+    """Return equations for the labels of a picture: without units where names have them.
+
+    A picture has no legend of symbols, so that nothing else takes the place of a name.
+
+    Examples
+    --------
+    >>> shorten(["c0*`T [K]`/`drop height`", "c0 + `H`*`H [mm]`"])
+    ['c0*T/`drop height`', 'c0 + H*`H [mm]`']
+    """
+    texts = [without_quotes(text) for text in texts]
+    names = dict.fromkeys(name for text in texts for name in _QUOTED.findall(text))
+    others = [word for text in texts for word in re.findall(r"[^\W\d]\w*", _QUOTED.sub("", text))]
+    symbols = {
+        name: symbol
+        for name, symbol in short_symbols(list(names), others).items()
+        if symbol == _BRACKETS.sub("", name).strip()
+    }
+    return [_QUOTED.sub(lambda found: symbols.get(found[1], found[0]), text) for text in texts]
 
 
 def _candidates(base: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from scipy.stats import shapiro
 from pmsr.magnitude import mean_and_deviation, take_out_exponent
 
 MAX_SHAPIRO = 5000  # more residuals than this are thinned: the test is not made for them
+ESTIMATES = ("mean", "sd", "low", "high", "map", "ess", "r_hat", "held")  # of a parameter
 
 
 def normality(residuals: ArrayLike) -> float | None:
@@ -88,7 +89,9 @@ def summarise_parameters(posterior: Any, *, level: float = 0.95) -> pd.DataFrame
             "r_hat": r_hat,
             "held": name in held,
         }
-    return pd.DataFrame.from_dict(rows, orient="index")
+    if not rows:  # no parameters, and errors that are known
+        return pd.DataFrame(columns=list(ESTIMATES), dtype=np.float64)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=list(ESTIMATES))
 
 
 def _convergence(draws: np.ndarray) -> tuple[float, float]:

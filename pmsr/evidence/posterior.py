@@ -566,7 +566,11 @@ def _to_arviz(groups: dict[str, xr.Dataset]) -> "InferenceData | xr.DataTree":
     if int(version("arviz").split(".")[0]) >= 1:
         return xr.DataTree.from_dict(groups)
     inference_data: Any = az.InferenceData  # its signature is wrong about the groups
-    return inference_data(**groups)
+    found = inference_data(**groups)
+    # It leaves out what holds no variable: the posterior of a law without parameters, where sigma
+    # is none either. What stands in its attributes is asked for all the same.
+    found.posterior = groups["posterior"]
+    return found
 
 
 def _to_datasets(equation: Equation, problem: Problem, sample: Draws) -> dict[str, xr.Dataset]:

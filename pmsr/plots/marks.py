@@ -1,11 +1,12 @@
 """What the drawings have in common: colours, marks, finish, and the figure as text."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -71,20 +72,34 @@ def finish(ax: Axes, *, legend: bool = False) -> None:
     handles, labels = ax.get_legend_handles_labels()
     figure = ax.get_figure(root=True)
     width = ax.get_position().width * (6.0 if figure is None else figure.get_figwidth())
-    # Letters are about 0.075 inches wide, a line and its gaps 0.6.
-    widest = 0.6 + 0.075 * max(map(len, labels), default=0)
     ax.legend(
         handles[::-1],
         labels[::-1],
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0 + GAP),
         borderaxespad=0.0,
-        ncols=max(1, int(width / widest)),
+        ncols=count_columns([len(label) for label in labels[::-1]], width),
         frameon=False,
         fontsize="small",
     )
     if ax.get_axes_locator() is None:
         ax.set_axes_locator(BelowLegend(ax))
+
+
+def count_columns(lengths: Sequence[int], width: float) -> int:
+    """Return in how many columns labels of so many letters fit into a width, in inches.
+
+    Examples
+    --------
+    >>> count_columns([22, 24, 22, 14, 4], 4.65), count_columns([60, 60], 4.65)
+    (2, 1)
+    """
+    for n in range(len(lengths), 1, -1):
+        # As Matplotlib fills them. Letters are about 0.065 inches wide, a line and its gaps 0.6.
+        columns = np.array_split(np.asarray(lengths), n)
+        if sum(0.6 + 0.065 * float(column.max()) for column in columns) <= width:
+            return n
+    return 1
 
 
 class BelowLegend:

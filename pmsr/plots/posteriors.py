@@ -62,6 +62,11 @@ def plot_posterior(
     >>> plt.close("all")
     """
     names = _free_names(posterior)
+    if not names:
+        raise ValueError(
+            "A posterior needs a parameter that is not held, or a sigma that is not known, got "
+            "none. Use plot_fit."
+        )
     reference = _checked(reference, posterior)
     middle, limits = _middle(posterior, names)
     axes = _densities(middle, names)

@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 from pmsr.data import Data, check_X, make_data
 from pmsr.evidence.diagnostics import normality
+from pmsr.magnitude import spans_decades
 from pmsr.plots.marks import (
     CREDIBLE,
     GROUPS,
@@ -132,7 +133,10 @@ def draw_fit(
             label=f"{probability} {kind} interval",
         )
     line, label = ("map", "best fit (MAP)") if "map" in drawn else ("mean", "mean of all equations")
-    window = _window(data.y)
+    lowest = drawn["prediction_low" if "prediction_low" in drawn else line].to_numpy()
+    _scale(ax, data.X[:, 0], x, "x")
+    _scale(ax, data.y, lowest[(x >= measured[0]) & (x <= measured[1])], "y")
+    window = _window(ax, data.y)
     curve = _without_poles(drawn[line].to_numpy(dtype=np.float64), window)
     ax.plot(x, curve, color=LINE, linewidth=1.5, label=label)
     _draw_data(ax, data, dots(len(data.y)))
@@ -157,6 +161,21 @@ def _frame(
     return ax
 
 
+def _scale(ax: Axes, measured: Floats, drawn: Floats, axis: Literal["x", "y"]) -> None:
+    """Make an axis logarithmic if measurements span decades, and all else has a place there."""
+    if spans_decades(measured) and np.nanmin(drawn, initial=np.inf) > 0.0:
+        ax.set(**{f"{axis}scale": "log"})
+
+
+def _window(ax: Axes, y: Floats) -> tuple[float, float]:
+    """Return the range of the target, with room on either side: what leaves it is cut off."""
+    if ax.get_yscale() == "log":
+        ratio = (y.max() / y.min()) ** ROOM
+        return float(y.min() / ratio), float(y.max() * ratio)
+    width = ROOM * np.ptp(y)
+    return float(y.min() - width), float(y.max() + width)
+
+
 class GroupCurve(NamedTuple):
     """One of several groups: its label, a curve with intervals, and its data, of one variable."""
 
@@ -179,7 +198,16 @@ def draw_groups(
     """
     ax = ax or new_axes()
     targets = np.concatenate([one.data.y for one in curves])
-    window = _window(targets)
+    along = np.concatenate([one.data.X[:, 0] for one in curves])
+    _scale(ax, along, np.concatenate([one.x for one in curves]), "x")
+    lows = [
+        one.prediction["prediction_low"].to_numpy()[
+            (one.x >= one.data.X[:, 0].min()) & (one.x <= one.data.X[:, 0].max())
+        ]
+        for one in curves
+    ]
+    _scale(ax, targets, np.concatenate(lows), "y")
+    window = _window(ax, targets)
     for place, one in enumerate(curves):
         color, mark = GROUPS[place % len(GROUPS)], MARKS[place % len(MARKS)]
         low, high = (one.prediction[f"prediction_{end}"].to_numpy() for end in ("low", "high"))
@@ -283,6 +311,9 @@ def plot_parity(
     ax.plot(observed, best, **dots(len(observed)), label="best fit (MAP)")
     ends = [np.nanmin([observed, best]), np.nanmax([observed, best])]
     ax.plot(ends, ends, color=LINE, linewidth=1.2, linestyle="--", label="predicted = observed")
+    lowest = prediction["prediction_low"] if "prediction_low" in prediction else best
+    for axis in ("x", "y"):
+        _scale(ax, observed, np.asarray(lowest, dtype=np.float64), axis)
     name = axis_label(getattr(y, "name", None) or "target", units)
     ax.set(xlabel=f"{name}, observed", ylabel=f"{name}, predicted")
     finish(ax, legend=True)
@@ -355,6 +386,7 @@ def plot_residuals(
 def draw_residuals(place: Floats, residuals: Floats, *, labels: tuple[str, str], ax: Axes) -> Axes:
     """Draw residuals against anything, with the names of both axes."""
     ax.axhline(0.0, color=LINE, linewidth=1.2)
+    _scale(ax, place, place, "x")
     ax.plot(place, residuals, **dots(len(residuals)))
     ax.set(xlabel=labels[0], ylabel=labels[1])
     finish(ax)
@@ -457,6 +489,8 @@ def plot_suggestion(
         text = str(name) if len(str(name)) <= MAX_LABEL else f"{str(name)[: MAX_LABEL - 1]}…"
         ax.plot(x, y, color=shades[number], label=plain(text), **style)
     if is_line:
+        _scale(ax, data.X[:, 0], x, "x")
+        _scale(ax, data.y, curves.to_numpy(dtype=np.float64), "y")
         ax.plot(data.X[:, 0], data.y, **dots(len(data.y)), label="data")
         for number, place in enumerate(np.atleast_1d(np.asarray(places, dtype=np.float64))):
             label = "measure here" if number == 0 else "_more"
@@ -466,7 +500,8 @@ def plot_suggestion(
         low, high = data.y.min(), data.y.max()
         room = high - low
         seen = y_all[np.isfinite(y_all) & (y_all > low - room) & (y_all < high + room)]
-        ax.set_ylim(seen.min() - 0.05 * room, seen.max() + 0.05 * room)
+        if ax.get_yscale() == "linear":
+            ax.set_ylim(seen.min() - 0.05 * room, seen.max() + 0.05 * room)
     else:
         ax.set_xticks(x, [f"{int(number)}" for number in x])
         ax.set_xlim(x.min() - 0.5, x.max() + 0.5)

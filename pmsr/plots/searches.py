@@ -12,8 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
-from pmsr.equation.grammar import without_quotes
 from pmsr.equation.notation import percent
+from pmsr.equation.symbols import shorten
 from pmsr.laws.order import pareto_front
 from pmsr.plots.marks import CREDIBLE, FAINT, LINE, MANY, WINNER, finish, new_axes, plain
 
@@ -125,7 +125,7 @@ def plot_front(
     labelled = [front[k] for k in np.argsort(-gains, kind="stable")]
     if chosen is not None:
         labelled = [chosen, *(k for k in labelled if k != chosen)]
-    texts = [without_quotes(str(text)) for text in shown["equation"]]
+    texts = shorten([str(text) for text in shown["equation"]])
     _label(
         ax,
         [(size[k], value[k], texts[k]) for k in labelled[:n_labels]],
@@ -167,8 +167,8 @@ def plot_families(table: pd.DataFrame, *, n_bars: int = 8, ax: Axes | None = Non
     shown, rest = known.iloc[:n_bars], known.iloc[n_bars:]
     shares = shown["probability"].astype(float).to_list()
     names = []
-    for text, laws in zip(shown["equation"], shown["laws"], strict=True):
-        text = without_quotes(str(text))
+    texts = shorten([str(text) for text in shown["equation"]])
+    for text, laws in zip(texts, shown["laws"], strict=True):
         text = text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}\N{HORIZONTAL ELLIPSIS}"
         names.append(plain(text) + (f", and {laws - 1} like it" if laws > 1 else ""))
     if len(rest):

@@ -17,7 +17,7 @@ from pmsr.laws.prior import LawPrior, LawPriorOption
 from pmsr.limits import OutOfTime, time_limit
 from pmsr.report.explorer import ShownLaw, ShownPart
 from pmsr.result.coverage import untried_operators
-from pmsr.result.curve import N_GRID
+from pmsr.result.curve import grid_along
 from pmsr.result.doubts import quietly
 from pmsr.result.fitted import FittedEquation
 from pmsr.result.grouped import GroupedEquation
@@ -351,10 +351,8 @@ def _show_part(one: FittedEquation, *, counts: bool) -> ShownPart | None:
     return None
 
 
-def _look_ahead(best: FittedEquation, level: float) -> pd.DataFrame | None:
+def _look_ahead(best: FittedEquation, level: float) -> pd.DataFrame:
     """Return what the best predicts at the least, a middle and the largest of its inputs."""
-    if not best.used:
-        return None
     if best.parts:
         tables = []
         for label, one in list(best.parts.items())[:MAX_GROUPS]:
@@ -362,7 +360,7 @@ def _look_ahead(best: FittedEquation, level: float) -> pd.DataFrame | None:
             table.insert(0, "group", label, allow_duplicates=True)
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
-    return _predict_some(best, level, [0, len(best.data.y) // 2, -1])
+    return _predict_some(best, level, [0, len(best.data.y) // 2, -1] if best.used else [0])
 
 
 def _predict_some(best: FittedEquation, level: float, places: Sequence[int]) -> pd.DataFrame:
@@ -404,7 +402,7 @@ def _suggest(result: Result) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
         measured = places[list(data.measured)].to_numpy(dtype=np.float64)
         if len(data.measured) == 1:
             column = data.X[:, data.names.index(data.measured[0])]
-            index = np.linspace(column.min(), column.max(), N_GRID)
+            index = grid_along(column, column.min(), column.max())
             measured = index[:, None]
         points = np.repeat(data.X[:1], len(measured), axis=0)  # known constants are in all rows
         points[:, [data.names.index(name) for name in data.measured]] = measured

@@ -17,6 +17,7 @@ from pmsr import __version__
 from pmsr.evidence.diagnostics import normality
 from pmsr.files import write_file
 from pmsr.laws.units import unit_beside
+from pmsr.magnitude import spans_decades
 from pmsr.report.content import ReportContent
 from pmsr.report.digits import ROUNDING
 from pmsr.report.estimates import by_group, estimate_rows, parameter_rows, summarise_winner
@@ -25,8 +26,10 @@ from pmsr.report.formulas import Formulas
 from pmsr.report.pictures import draw_pictures, residuals_of
 from pmsr.report.rows import (
     data_rows,
+    describe_credible,
     describe_prior,
     describe_rival,
+    describe_unweighed,
     describe_winner,
     diagnostic_rows,
     equation_rows,
@@ -96,6 +99,10 @@ def render_report(content: ReportContent) -> str:
     parameters = summarise_winner(content)
     formulas = Formulas.of(content)
     rows = equation_rows(content, formulas)
+    estimates = estimate_rows(content)
+    fitted: Sequence[Mapping[str, Any]] = ()
+    if parameters is None and content.winner in content.laws:
+        fitted = dict(estimates)[key_of(content, str(content.winner))]
     script = _read_script() if content.winner in content.laws else ""
     numbers = _page_numbers(content, formulas, rows) if script else None
     # A script that is not this one is not run, whatever gets into the page.
@@ -117,7 +124,8 @@ def render_report(content: ReportContent) -> str:
         target=formulas.symbol(content.data.target),
         steps=next_steps(content),
         parameters=parameter_rows(parameters, content.parameter_units),
-        estimates=estimate_rows(content),
+        estimates=estimates,
+        fitted=fitted,
         by_group=by_group(content, parameters),
         doubts=[formulas.typeset(doubt) for doubt in find_doubts(content, parameters)],
         notes=[formulas.typeset(note) for note in content.search_notes],
@@ -128,6 +136,8 @@ def render_report(content: ReportContent) -> str:
         inclusion=inclusion_rows(content),
         noises=noise_rows(content, formulas),
         robustness=robustness_rows(content, formulas),
+        credible=describe_credible(content),
+        unweighed=describe_unweighed(content),
         suggestions=suggestion_rows(content),
         diagnostics=diagnostic_rows(content, parameters, p_normal),
         probability=f"{100 * content.level:g} %",
@@ -180,6 +190,7 @@ def _page_numbers(
             "high": float(data.X[:, k].max()),
             "isKnown": one in data.constants,
             "middle": _middle(data.X[:, k]),
+            "isLog": spans_decades(data.X[:, k]),
         }
         for k, one in enumerate(data.names)
     ]
@@ -195,6 +206,7 @@ def _page_numbers(
             "name": data.target,
             "label": _with_unit(data.target, content.units),
             "unitText": f" {beside}" if beside else "",
+            "isLog": spans_decades(data.y),
         },
         "rounding": ROUNDING,
         "levelText": f"{100 * content.level:g} %",

@@ -160,7 +160,8 @@ def _draw_winner(content: ReportContent, parameters: pd.DataFrame | None) -> dic
     """Draw the posterior of the winner and its graph."""
     pictures = {}
     equation = content.equations[str(content.winner)]
-    if parameters is not None and content.posterior is not None:
+    is_free = parameters is not None and bool((~parameters["held"].astype(bool)).any())
+    if parameters is not None and is_free and content.posterior is not None:
         fitted = {} if content.posteriors else parameters["map"].dropna().to_dict()
         reference = {str(name): float(value) for name, value in fitted.items()}
         has_sigma = "sigma" in content.posterior.posterior

@@ -14,11 +14,13 @@ from pmsr.equation.notation import percent, typeset
 from pmsr.evidence.noise import find_noise
 from pmsr.laws.units import unit_beside, unit_html
 from pmsr.report.content import ReportContent
-from pmsr.report.digits import digits_for, short, write_duration, write_log_q
+from pmsr.report.digits import ROUNDING, digits_for, short, write_duration, write_log_q
 from pmsr.report.formulas import Formulas
 from pmsr.result.doubts import doubt_failures, doubt_sampling
 
 N_FAMILIES = 6  # in the picture
+ROUNDING_OF_SHARES = 1e-9  # of sums of probabilities
+LEAST_SHOWN = 5e-4  # of a probability: what is less is not seen in a table
 
 
 def has_evidence(table: pd.DataFrame) -> bool:
@@ -145,10 +147,11 @@ def next_steps(content: ReportContent) -> dict[str, Any]:
     place = ""
     if content.suggestions is not None and len(content.suggestions):
         first = content.suggestions.iloc[0]
-        place = ", ".join(
-            f"{name} = {short(float(first.iloc[k]), 5)}"
-            for k, name in enumerate(content.data.measured)
-        )
+        if first.iloc[-3] > ROUNDING:  # nats, of which there are none where all is known
+            place = ", ".join(
+                f"{name} = {short(float(first.iloc[k]), 5)}"
+                for k, name in enumerate(content.data.measured)
+            )
     commands = []
     if content.folder:
         commands.append((f"pmsr predict {content.folder} new.csv", "predictions for other inputs"))
@@ -298,6 +301,28 @@ def noise_rows(
     ]
 
 
+def describe_credible(content: ReportContent) -> str:
+    """Say how many laws hold the level of the probability, or that those weighed do not."""
+    if content.n_credible is None:
+        return ""
+    n, level = content.n_credible, f"{100 * content.level:g} %"
+    held = float(_shares(content).nlargest(n).sum())
+    if held >= content.level - ROUNDING_OF_SHARES:
+        return f"{n} {'law holds' if n == 1 else 'laws hold'} {level} of the probability"
+    some = "The law that was weighed holds" if n == 1 else f"The {n} laws that were weighed hold"
+    return f"{some} {percent(held)} of the probability, less than {level}"
+
+
+def describe_unweighed(content: ReportContent) -> str:
+    """Return the probability of the laws that were only screened; nothing if there are none."""
+    left = 1.0 - float(_shares(content).sum())
+    return percent(left) if left >= LEAST_SHOWN else ""
+
+
+def _shares(content: ReportContent) -> pd.Series:
+    return content.table["probability"].astype(float).fillna(0.0)
+
+
 def robustness_rows(
     content: ReportContent, formulas: Formulas
 ) -> list[tuple[str, Markup, str, str]] | None:
@@ -350,7 +375,7 @@ def diagnostic_rows(
                 "between equations are not evidence",
             ),
         ]
-    if parameters is not None:
+    if parameters is not None and len(parameters):
         rows += [
             (
                 "Effective sample size",

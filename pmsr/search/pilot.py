@@ -14,7 +14,7 @@ from pmsr.evidence.multistart import FitError
 from pmsr.evidence.noise import GAUSSIAN, KNOWN, NOISES, Noise, of_counts
 from pmsr.evidence.problem import Problem, Tuning
 from pmsr.laws.prior import LawPrior
-from pmsr.limits import check_time
+from pmsr.limits import check_time, time_limit
 from pmsr.search.bench import Bench
 from pmsr.search.columns import find_left_out
 from pmsr.search.funnel import REACH, Funnel, enumerate_into
@@ -117,11 +117,17 @@ def make_bench(
     seed: int,
     guesses: Sequence[Equation] = (),
 ) -> Bench:
-    """Make what the laws of a search are judged by, and see which columns it begins with."""
+    """Make what the laws of a search are judged by, and see which columns it begins with.
+
+    That takes a second or so, whatever time is left: no law can be judged without, and how it is
+    judged must not depend on how fast the machine is.
+    """
     bench = Bench(problem, search, settings, seed)
-    if bench.is_screened:
+    if not bench.is_screened:
+        return bench
+    with time_limit(None):
         bench = replace(bench, left_out=find_left_out(problem.data, search, guesses))
-    return replace(bench, tuning=find_tuning(bench)) if bench.is_screened else bench
+        return replace(bench, tuning=find_tuning(bench))
 
 
 def choose_noise(

@@ -2,6 +2,7 @@ import base64
 import hashlib
 import json
 import re
+import time
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -20,6 +21,7 @@ from pmsr.equation.notation import percent, plus_minus
 from pmsr.evidence.evidence import Evidence
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.prediction import predict
+from pmsr.limits import time_limit
 from pmsr.report.content import ReportContent, gather_content
 from pmsr.report.digits import digits_for, short
 from pmsr.report.page import PAPER, SOFTWARE, render_report, write_report
@@ -472,6 +474,43 @@ def test_known_errors_have_no_noise_in_the_pictures_of_the_posterior():
     y = 2.0 * x + 0.1 * np.cos(9.0 * x)
     known = weigh_equations(["c0*x0"], x, y, y_err=np.full(8, 0.1), random_seed=1)
     assert "Posterior of each parameter." in Page(render_report(gather_content(known))).words
+
+
+@pytest.mark.parametrize(("noise", "errors"), [("gaussian", np.full(8, 0.1)), ("poisson", None)])
+def test_a_law_and_a_noise_without_parameters_have_a_report(noise, errors):
+    x = np.arange(1.0, 9.0)
+    settings = pmsr.Settings(noise=noise)
+    known = weigh_equations(["x0**2"], x, x**2, y_err=errors, settings=settings, random_seed=1)
+    assert known.best.posterior.posterior.attrs["equation"] == "x0**2"
+    page = Page(render_report(gather_content(known)))
+    assert page.faults == []
+    assert "There are none: neither the law nor its noise" in page.words
+    assert "it tells most" not in page.words
+    assert "Posterior densities of the parameters" not in pictures(page)
+    with pytest.raises(ValueError, match="needs a parameter that is not held"):
+        pmsr.plots.plot_posterior(known.best.posterior)
+
+
+def test_without_a_posterior_the_first_screen_has_the_best_fit():
+    x = np.linspace(1.0, 3.0, 8)
+    y = 2.0 * x + 0.1 * np.cos(9.0 * x)
+    line = weigh_equations(["c0*x0"], x, y, settings=pmsr.Settings(), random_seed=1)
+    with time_limit(time.monotonic() - 1.0):
+        content = gather_content(line)
+    assert content.posterior is None
+    words = Page(render_report(content)).words
+    assert "Best fit, without error bars" in words.split("How sure")[0]
+    assert short(float(line.best.theta[0])) in words.split("How sure")[0]
+
+
+def test_a_law_that_depends_on_nothing_has_a_prediction_without_a_script():
+    y = 5.0 + 0.1 * np.cos(9.0 * np.arange(8))
+    content = gather_content(weigh_equations(["c0"], np.arange(8.0), y, random_seed=1))
+    [row] = content.outlook.to_dict("records")
+    assert row["prediction_low"] < row["mean"] < row["prediction_high"]
+    assert short(row["mean"], digits_for(row["prediction_low"], row["prediction_high"])) in (
+        Page(render_report(content)).words
+    )
 
 
 def test_where_the_noise_was_chosen_the_page_says_by_how_much(whole):

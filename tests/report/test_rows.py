@@ -4,6 +4,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from pmsr.equation.notation import percent
 from pmsr.report import rows
 from pmsr.report.formulas import Formulas
 
@@ -85,3 +86,14 @@ def test_noise_models_are_behind_the_best_by_their_scores(tower, formulas):
     found = rows.noise_rows(replace(tower, noise_table=table), formulas)
     assert [row[-1] for row in found] == ["0.00", "−2.00"]
     assert rows.noise_rows(tower, formulas) is None
+
+
+def test_laws_that_were_only_screened_are_not_counted_among_those_that_hold_the_probability(tower):
+    assert rows.describe_credible(tower) == "1 law holds 95 % of the probability"
+    assert rows.describe_unweighed(tower) == ""
+    table = tower.table.assign(probability=0.4 * tower.table["probability"])
+    partly = replace(tower, table=table, n_credible=2)
+    held = percent(float(table["probability"].nlargest(2).sum()))
+    said = f"The 2 laws that were weighed hold {held} of the probability, less than 95 %"
+    assert rows.describe_credible(partly) == said
+    assert rows.describe_unweighed(partly) == percent(0.6)

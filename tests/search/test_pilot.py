@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 from pmsr.data import load_galileo, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.problem import Problem
+from pmsr.limits import time_limit
 from pmsr.search.pilot import choose_noise, find_tuning, make_bench
 from pmsr.search.screening import Batch, screen
 from pmsr.settings import QUICK, Search
@@ -31,6 +33,19 @@ def test_rows_that_are_outliers_count_less_when_laws_are_screened():
     np.testing.assert_allclose(found.theta[0], [1.0, 2.0], atol=0.2)
     plain = Problem.of(outliers(), QUICK)
     assert found.log_q[0] > screen(Batch.of([law.program]), plain, 0).log_q[0]
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "student"])
+def test_what_laws_are_judged_by_does_not_depend_on_the_time_left(noise):
+    data = outliers()
+    if noise == "gaussian":
+        data = replace(data, y_err=np.full(24, 0.1), X_err=np.full((24, 1), 0.05))
+    problem = Problem.of(data, replace(QUICK, noise=noise))
+    with time_limit(time.monotonic() - 1.0):
+        hurried = make_bench(problem, SEARCH, QUICK, 1)
+    assert hurried.tuning is not None
+    calm = make_bench(problem, SEARCH, QUICK, 1)
+    np.testing.assert_array_equal(hurried.screening.weights, calm.screening.weights)
 
 
 def test_weights_that_are_known_need_no_tuning():

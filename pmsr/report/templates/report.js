@@ -250,7 +250,8 @@ const make = (tag, attributes = {}, text = null, parent = null) => {
   return element;
 };
 const ticksOf = (low, high, n) => {
-  const raw = (high - low) / Math.max(1, n), power = Math.pow(10, Math.floor(Math.log10(raw)));
+  // A third more are better than half as many.
+  const raw = 0.75 * (high - low) / Math.max(1, n), power = Math.pow(10, Math.floor(Math.log10(raw)));
   const step = [1, 2, 5, 10].map((f) => f * power).find((f) => f >= raw * 0.999);
   const ticks = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) ticks.push(k * step);
@@ -263,29 +264,47 @@ const tickText = (value, ticks) => {
     return value.toFixed(Math.max(0, -Math.floor(Math.log10(step) + 1e-9))).replace("-", "−");
   return short(value, Math.min(12, Math.max(1, Math.ceil(Math.log10(size / step) + 1e-9) + 1)));
 };
+// On a logarithmic axis: powers of ten, and what lies between them if they are few.
+const logTicksOf = (low, high, n) => {
+  const [from, to] = [Math.log10(low), Math.log10(high)], ticks = [];
+  const step = Math.max(1, Math.round((to - from) / Math.max(3, n))), parts = to - from < 2 ? [1, 2, 5] : [1];
+  for (let k = Math.floor(from / step) * step; k <= to; k += step)
+    for (const part of parts) if (part * 10 ** k >= low * (1 - 1e-9) && part * 10 ** k <= high * (1 + 1e-9)) ticks.push(part * 10 ** k);
+  return ticks.length > 1 ? ticks : ticksOf(low, high, n);
+};
 // Axes in a box, with functions that place numbers; letters keep their size on any screen.
-const frame = (box, { x, y, xName, yName, label, isCount = false }) => {
+const frame = (box, { x, y, xName, yName, label, isCount = false, xLog = false, yLog = false }) => {
   box.textContent = "";
   const width = Math.max(260, Math.min(box.clientWidth || 560, 720));
   const height = Math.round(Math.max(230, Math.min(380, 0.62 * width)));
-  const yTicks = ticksOf(y[0], y[1], 5);
-  const longest = Math.max(...yTicks.map((t) => tickText(t, yTicks).length));
-  const left = 34 + 7 * longest, right = 14, top = 12, bottom = 44;
+  const yTicks = (yLog ? logTicksOf : ticksOf)(y[0], y[1], 5);
+  const write = (t, ticks, isLog) => (isLog ? short(t, 4).replace(/^1 × /, "") : tickText(t, ticks));
+  const longest = Math.max(...yTicks.map((t) => write(t, yTicks, yLog).length));
+  const left = 34 + 7 * longest, top = 12, bottom = 44, wide = width - left - 14;
+  const spread = (room, share = 1) => (xLog ? logTicksOf : ticksOf)(x[0], x[1], Math.max(2, Math.floor(share * room / 90)));
+  let xTicks = spread(wide);
+  const own = (ticks) => Math.max(...ticks.map((t) => 7 * write(t, ticks, xLog).length));
+  if (own(xTicks) + 12 > wide / xTicks.length) xTicks = spread(wide, 0.5);
+  // The last number is as long as it is, and stands in the middle of its tick.
+  const across = (v, [low, high], isLog) => (isLog ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low || 1));
+  const last = (1 - across(xTicks[xTicks.length - 1], x, xLog)) * wide;
+  const right = Math.max(14, Math.ceil(14 + 0.5 * own(xTicks) - last - 10));
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
     "aria-label": label, class: "chart" }, null, box);
-  const px = (v) => left + (width - left - right) * (v - x[0]) / (x[1] - x[0] || 1);
-  const py = (v) => height - bottom - (height - top - bottom) * (v - y[0]) / (y[1] - y[0] || 1);
+  const px = (v) => left + (width - left - right) * across(v, x, xLog);
+  // Nothing that is not positive has a place on a logarithmic axis: it lies below the picture.
+  const py = (v) => (yLog && v <= 0 ? 2 * height
+    : Math.max(-height, Math.min(2 * height, height - bottom - (height - top - bottom) * across(v, y, yLog))));
   const room = width - left - right;
-  let xTicks = ticksOf(x[0], x[1], Math.max(2, Math.floor(room / 90)));
-  if (xTicks.length < 2) xTicks = ticksOf(x[0], x[1], 4);
+  if (xTicks.length < 2 && !xLog) xTicks = ticksOf(x[0], x[1], 4);
   if (isCount && xTicks[1] - xTicks[0] < 1) xTicks = ticksOf(x[0], x[1], x[1] - x[0]);
   for (const t of xTicks) {
     make("line", { x1: px(t), x2: px(t), y1: height - bottom, y2: height - bottom + 5, class: "axis" }, null, svg);
-    make("text", { x: px(t), y: height - bottom + 18, "text-anchor": "middle" }, tickText(t, xTicks), svg);
+    make("text", { x: px(t), y: height - bottom + 18, "text-anchor": "middle" }, write(t, xTicks, xLog), svg);
   }
   for (const t of yTicks) {
     make("line", { x1: left, x2: width - right, y1: py(t), y2: py(t), class: "grid" }, null, svg);
-    make("text", { x: left - 7, y: py(t) + 4, "text-anchor": "end" }, tickText(t, yTicks), svg);
+    make("text", { x: left - 7, y: py(t) + 4, "text-anchor": "end" }, write(t, yTicks, yLog), svg);
   }
   make("path", { d: `M${left},${top}V${height - bottom}H${width - right}`, class: "axis" }, null, svg);
   const cut = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
@@ -299,13 +318,13 @@ const frame = (box, { x, y, xName, yName, label, isCount = false }) => {
 };
 const trace = (axes, xs, ys) => {
   let path = "", pen = false, last = 0;
-  const [low, high] = axes.y, room = high - low;
+  const [low, high] = axes.y;
   xs.forEach((v, i) => {
     const w = ys[i], side = w > high ? 1 : w < low ? -1 : 0;
     // Across a pole there is no line.
     if (!Number.isFinite(w) || side * last === -1) pen = false;
     if (Number.isFinite(w)) {
-      path += `${pen ? "L" : "M"}${axes.px(v).toFixed(2)},${axes.py(Math.max(low - room, Math.min(high + room, w))).toFixed(2)}`;
+      path += `${pen ? "L" : "M"}${axes.px(v).toFixed(2)},${axes.py(w).toFixed(2)}`;
       pen = true;
       last = side;
     }
@@ -313,8 +332,7 @@ const trace = (axes, xs, ys) => {
   return path;
 };
 const band = (axes, xs, lows, highs, name, more = {}) => {
-  const [low, high] = axes.y, room = high - low;
-  const clip = (w) => axes.py(Math.max(low - room, Math.min(high + room, w))).toFixed(2);
+  const clip = (w) => axes.py(w).toFixed(2);
   let run = [];
   const flush = () => {
     if (run.length > 1) {
@@ -346,7 +364,8 @@ const dots = (axes, xs, ys, errors = null, across = null, whose = rows) => {
       null, isCrowd ? under : axes.svg);
   });
 };
-const rangeOf = (values, share = 0.05) => {
+const rangeOf = (values, share = 0.05, isLog = false) => {
+  if (isLog) return rangeOf(values.map(Math.log), share).map(Math.exp);
   let low = Infinity, high = -Infinity;
   for (const v of values) if (Number.isFinite(v)) { if (v < low) low = v; if (v > high) high = v; }
   if (!(high > low)) { const room = Math.abs(low) * 0.1 || 1; return [low - room, low + room]; }
@@ -389,27 +408,34 @@ const usedBy = (law) => columns.map((_, k) => k).filter((k) => !columns[k].isKno
 const named = (k) => columns[k].label;
 const lawOf = (key) => payload.laws[key];
 
+// A quarter beyond the data on either side, but not to where a variable never was: below zero.
+const beyond = ({ low, high, isLog }) => {
+  if (isLog) { const ratio = (high / low) ** 0.25; return [low / ratio, high * ratio]; }
+  const room = 0.25 * (high - low);
+  return [low >= 0 ? Math.max(low - room, 0) : low - room, high <= 0 ? Math.min(high + room, 0) : high + room];
+};
 // Values along a variable, beyond the data as far as there is something to see.
 const gridOf = (law, k) => {
-  const { low, high } = columns[k], room = 0.25 * (high - low), n = 161;
-  let start = low >= 0 ? Math.max(low - room, 0) : low - room;
-  let end = high <= 0 ? Math.min(high + room, 0) : high + room;
+  const { low, high } = columns[k], n = 161;
+  let [start, end] = beyond(columns[k]);
   const [bottom, top] = rangeOf(y, 1);
   const at = (v) => best(law, state.point.map((p, j) => (j === k ? v : p)));
   const isSeen = (v) => { const w = at(v); return w >= bottom && w <= top; };
-  const values = [...Array(n).keys()].map((i) => start + (end - start) * i / (n - 1));
+  const along = (i) => (columns[k].isLog ? start * (end / start) ** (i / (n - 1)) : start + (end - start) * i / (n - 1));
+  const values = [...Array(n).keys()].map(along);
   if (usedBy(law).length === 1) {
-    const before = values.filter((v) => v < low && !isSeen(v)).pop();
-    const behind = values.find((v) => v > high && !isSeen(v));
-    const step = (end - start) / (n - 1);
-    if (before !== undefined) start = Math.min(low, before + step);
-    if (behind !== undefined) end = Math.max(high, behind - step);
+    const before = values.findLastIndex((v) => v < low && !isSeen(v));
+    const behind = values.findIndex((v) => v > high && !isSeen(v));
+    if (before >= 0) start = Math.min(low, values[before + 1]);
+    if (behind >= 0) end = Math.max(high, values[behind - 1]);
   }
-  return values.map((_, i) => start + (end - start) * i / (n - 1));
+  return values.map((_, i) => along(i));
 };
 
 const drawFit = (law) => {
-  const box = $("live-fit"), used = usedBy(law);
+  const box = $("live-fit"), measured = columns.map((_, k) => k).filter((k) => !columns[k].isKnown);
+  // What depends on nothing is drawn along what it could depend on.
+  const used = measured.length === 1 ? measured : usedBy(law);
   if (!used.length) return drawParity(law, box);
   const k = used.includes(state.along) ? state.along : used[0];
   const xs = gridOf(law, k), draws = drawsOf(law);
@@ -423,14 +449,17 @@ const drawFit = (law) => {
   const seen = alone ? y : rows.map((i) => y[i] - best(law, pointOf(i), groupOf(i))
     + best(law, state.point.map((p, j) => (j === k ? X[k][i] : p)), groupOf(i)));
   const core = alone ? seen : middleOf(seen);
-  const ends = rangeOf(core, 0), width = 0.5 * (ends[1] - ends[0]);
-  const errors = yError && alone ? [...rows.map((i) => y[i] - yError[i]), ...rows.map((i) => y[i] + yError[i])] : [];
-  const inRange = (ws) => ws.filter((w) => w > ends[0] - width && w < ends[1] + width);
   const { low, high } = columns[k];
   const within = found.filter((_, i) => xs[i] >= low && xs[i] <= high);
+  const yLog = alone && target.isLog && !(Math.min(...(few ? within.map((f) => f.newLow)
+    : curve.filter((_, i) => xs[i % xs.length] >= low && xs[i % xs.length] <= high))) <= 0);
+  const ends = rangeOf(core, 0), width = 0.5 * (ends[1] - ends[0]), share = Math.sqrt(ends[1] / ends[0]);
+  const errors = yError && alone ? [...rows.map((i) => y[i] - yError[i]), ...rows.map((i) => y[i] + yError[i])] : [];
+  const inRange = (ws) => ws.filter((w) => (yLog ? w > ends[0] / share && w < ends[1] * share
+    : w > ends[0] - width && w < ends[1] + width));
   const range = rangeOf([...core, ...inRange(errors), ...inRange(curve),
-    ...inRange(within.map((f) => f.newLow)), ...inRange(within.map((f) => f.newHigh))]);
-  const axes = frame(box, { x: [xs[0], xs[xs.length - 1]], y: range, xName: named(k), yName: target.label,
+    ...inRange(within.map((f) => f.newLow)), ...inRange(within.map((f) => f.newHigh))], 0.05, yLog);
+  const axes = frame(box, { x: [xs[0], xs[xs.length - 1]], y: range, xLog: columns[k].isLog, yLog, xName: named(k), yName: target.label,
     label: `${target.name} against ${columns[k].name}: data, best fit and intervals of the law chosen` });
   for (const [a, b] of [[xs[0], low], [high, xs[xs.length - 1]]])
     if (b > a) make("rect", { x: axes.px(a), y: axes.top, width: axes.px(b) - axes.px(a),
@@ -468,8 +497,8 @@ const drawFit = (law) => {
 };
 const drawParity = (law, box) => {
   const fitted = rows.map((i) => best(law, pointOf(i), groupOf(i)));
-  const range = rangeOf([...y, ...fitted]);
-  const axes = frame(box, { x: range, y: range, xName: `${target.label}, predicted`,
+  const isLog = target.isLog && Math.min(...fitted) > 0, range = rangeOf([...y, ...fitted], 0.05, isLog);
+  const axes = frame(box, { x: range, y: range, xLog: isLog, yLog: isLog, xName: `${target.label}, predicted`,
     yName: `${target.label}, observed`, label: "Observed against predicted, law chosen" });
   make("path", { d: trace(axes, range, range), class: "curve" }, null, axes.inside);
   dots(axes, fitted, [...y], yError);
@@ -478,7 +507,8 @@ const drawParity = (law, box) => {
 const drawResiduals = (law) => {
   const residuals = unpack(law.residuals, Float32Array), fitted = rows.map((i) => best(law, pointOf(i), groupOf(i)));
   const name = payload.residualName;
-  const axes = frame($("live-residuals"), { x: rangeOf(fitted), y: rangeOf([...residuals, 0]), yName: name,
+  const xLog = target.isLog && Math.min(...fitted) > 0;
+  const axes = frame($("live-residuals"), { x: rangeOf(fitted, 0.05, xLog), xLog, y: rangeOf([...residuals, 0]), yName: name,
     xName: `${target.label}, predicted`, label: "Residuals against predictions, law chosen" });
   make("path", { d: trace(axes, axes.x, [0, 0]), class: "curve" }, null, axes.inside);
   dots(axes, fitted, [...residuals]);
@@ -607,13 +637,12 @@ const ask = () => {
     choice.addEventListener("change", () => { state.group = Number(choice.value); answer(); drawFit(law); });
   }
   for (const k of used) {
-    const { low, high, name } = columns[k], room = 0.25 * (high - low);
-    const start = low >= 0 ? Math.max(0, low - room) : low - room;
-    const end = high <= 0 ? Math.min(0, high + room) : high + room;
+    const { name, isLog } = columns[k], to = isLog ? Math.log10 : (v) => v, from = isLog ? (v) => 10 ** v : (v) => v;
+    const [start, end] = beyond(columns[k]).map(to);
     const line = make("div", { class: "input" }, null, box);
     make("label", { for: `input-${k}` }, named(k), line);
     const field = make("input", { type: "number", id: `input-${k}`, step: "any", value: state.point[k] }, null, line);
-    const slider = make("input", { type: "range", min: start, max: end, step: "any", value: state.point[k],
+    const slider = make("input", { type: "range", min: start, max: end, step: "any", value: to(state.point[k]),
       "aria-label": `${name}, by a slider` }, null, line);
     const change = (text) => {
       const value = Number(text);
@@ -622,9 +651,9 @@ const ask = () => {
       answer();
       drawFit(law);
     };
-    field.addEventListener("input", () => { slider.value = field.value; change(field.value); });
+    field.addEventListener("input", () => { slider.value = to(Number(field.value)); change(field.value); });
     slider.addEventListener("input", () => {
-      const value = Number(Number(slider.value).toPrecision(4));
+      const value = Number(from(Number(slider.value)).toPrecision(4));
       field.value = value;
       change(String(value));
     });
