@@ -249,6 +249,8 @@ def _read_measurements(arguments: argparse.Namespace) -> Measurements:
         group=arguments.group_column,
     )
     table = _read_file(arguments)
+    if arguments.command == "compare" and columns.features is None:
+        columns = replace(columns, features=_choose_features(table, columns, arguments.equations))
     found = read_measurements(
         table,
         columns,
@@ -259,6 +261,32 @@ def _read_measurements(arguments: argparse.Namespace) -> Measurements:
     for note in found.notes[len(table.attrs.get(NOTES, ())) :]:
         _say(note, arguments)
     return found
+
+
+def _choose_features(
+    table: pd.DataFrame, columns: Columns, equations: Sequence[str]
+) -> tuple[str, ...] | None:
+    """Return the columns for a comparison: those that no equation names need not be numbers.
+
+    Returns
+    -------
+    tuple of str or None
+        None for all, or if none is left.
+    """
+    chosen = []
+    for name in map(str, table.columns):
+        if name == columns.target or name in columns.others:
+            continue
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        if not name.strip():
+            continue
+        if not any(map(word.search, equations)):
+            try:
+                choose_columns(table, [name], "")
+            except ValueError:
+                continue
+        chosen.append(name)
+    return tuple(chosen) or None
 
 
 def _once(pairs: Iterable[tuple[str, T]], option: str) -> dict[str, T]:

@@ -842,6 +842,25 @@ def test_what_is_no_column_in_an_equation_has_a_way_out(data, equations, words, 
     assert words in error and error.count("\n") == 1
 
 
+def test_a_comparison_does_not_mind_columns_that_no_equation_names(tmp_path, capsys):
+    """Of a file from a laboratory: an index, remarks, gaps, and one column that is there twice."""
+    X, y = SHELF
+    text = ",H,remark,t,twice,twice,D\n" + "".join(
+        f"{k},{h},run {k},,{k},{k},{d}\n" for k, (h, d) in enumerate(zip(X["H"], y, strict=True))
+    )
+    (tmp_path / "t.csv").write_text(text)
+    options = ["c0*sqrt(H)", "--target", "D", "--json", "--out", "laws"]
+    assert main(["compare", "t.csv", *options, "--drop-missing"]) == 0
+    found = read_json(capsys.readouterr().out)
+    assert found["variables"] == ["H"] and found["observations"] == len(y)
+    (tmp_path / "new.csv").write_text("H\n500\n")
+    assert main(["predict", "laws", "new.csv"]) == 0
+    capsys.readouterr()
+    for law, words in (("c0*remark", "column 'remark' holds text"), ("c0*t", "no value in rows")):
+        assert main(["compare", "t.csv", law, "--target", "D"]) == 1
+        assert words in capsys.readouterr().err
+
+
 def test_a_column_with_a_unit_in_its_name_is_told_as_an_equation_has_it(capsys):
     SHELF[0].rename(columns={"H": "H [mm]"}).assign(D=SHELF[1]).to_csv("t.csv", index=False)
     assert main(["compare", "t.csv", "c0*H", "--target", "D"]) == 1
