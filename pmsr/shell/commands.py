@@ -43,6 +43,7 @@ from pmsr.report.page import write_report
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
 from pmsr.result.result import Result
+from pmsr.result.suggestion import leading_families
 from pmsr.search.engines import ENGINES
 from pmsr.search.evolution import Generation, guess_without_constant
 from pmsr.search.finalists import FINAL_SHARE
@@ -669,8 +670,7 @@ def suggest(arguments: argparse.Namespace) -> int:
     bounds = _once(((name, (low, high)) for name, low, high in arguments.bounds), "--bounds")
     table = result.suggest(arguments.n, bounds)
     if arguments.json:
-        about = {"target": result.data.target, "suggestions": table.to_dict("records")}
-        print(to_json(about))
+        print(to_json({"target": result.data.target, "suggestions": table.to_dict("records")}))
     elif not arguments.quiet:
         shown = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False)
         for name in table.columns:
@@ -679,10 +679,15 @@ def suggest(arguments: argparse.Namespace) -> int:
             shown.add_row(*map(short, row))
         console = Console()
         console.print(shown)
+        about = (
+            "which law is right, after those above"
+            if len(leading_families(result.families)) > 1
+            else "the curve of the one law that is left, by itself"
+        )
         console.print(
-            "information: nats that a measurement there is expected to tell about which law is "
-            "right, after those above. disagreement of the laws, and scatter of a measurement, in "
-            f"the unit of {escape(result.data.target)}.",
+            f"information: nats that a measurement there is expected to tell about {about}. "
+            "disagreement of the laws, and scatter of a measurement, in the unit of "
+            f"{escape(result.data.target)}.",
             style="italic",
             highlight=False,
         )

@@ -628,6 +628,19 @@ def test_the_demo_finds_galileos_law_and_may_be_repeated(tmp_path, capsys):
     assert FILES <= {path.name for path in (tmp_path / "pmsr-demo").iterdir()}
 
 
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [("c0 + c1*H", "about which law is right"), ("c0", "of the one law that is")],
+)
+def test_the_information_of_a_measurement_is_about_laws_or_about_the_one_that_is_left(
+    other, words, data, capsys
+):
+    assert main(["compare", data, "c0*sqrt(H)", other, "--target", "D", "--out", "laws"]) == 0
+    capsys.readouterr()
+    assert main(["suggest", "laws"]) == 0
+    assert words in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_run_says_where_to_measure_next(run, capsys):
     assert main(["suggest", str(run)]) == 0
     printed = capsys.readouterr()
