@@ -149,7 +149,9 @@ class Units:
         be without any units.
         """
         d = self.n_columns
-        own = Generators.of_columns(d, self.interval)
+        # A shift that a unit says binds a law, also where the user says it again.
+        shifted = np.any(self.zeros != 0.0, axis=0)
+        own = Generators.of_columns(d, [place for place in self.interval if not shifted[place]])
         is_known = np.array([text != UNKNOWN for text in self.texts])
         shared = [np.any(row[is_known] != 0.0) for row in self.changes]
         changes = self.changes[shared]

@@ -135,7 +135,8 @@ def doubt_chance(text: str, lead: float, n_tried: int) -> list[str]:
     text
         The equation.
     lead
-        Its score less that of the best equation without variables; NaN if it is not known.
+        Its score less that of the best equation without variables; NaN if it is not known. Minus
+        infinity is that of a law that its units make impossible, which is told by itself.
     n_tried
         How many distinct equations it was chosen from; 1 where the prior over laws accounts for
         their number.
@@ -155,11 +156,13 @@ def doubt_chance(text: str, lead: float, n_tried: int) -> list[str]:
     []
     >>> print(doubt_chance("sin(x)", 8.3, 5506)[0][:73])
     5,506 equations were tried; among so many, chance alone lets the best lea
+    >>> doubt_chance("c0 + t", float("-inf"), 1)
+    []
     >>> print(doubt_chance("c0*x", -1.2, 1)[0][:60])
     A constant is ahead of 'c0*x' by 1.2 nats: what the equation
     """
     by_chance = float(np.log(max(1, n_tried)))
-    if np.isnan(lead) or (lead > 0.0 and lead >= by_chance):
+    if np.isnan(lead) or lead == -np.inf or (lead > 0.0 and lead >= by_chance):
         return []
     if lead <= 0.0:
         return [

@@ -380,7 +380,7 @@ class Result:
             predictions, and ``scatter``, that of a measurement if the first family is right
             (noise and posterior), in the unit of the target. Variables that matter to no leading
             law have their median. If one family has all of the probability, places are where its
-            own curve is least certain.
+            own curve is least certain, and ``information`` is about that curve, for each by itself.
 
         Raises
         ------

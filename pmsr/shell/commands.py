@@ -43,6 +43,7 @@ from pmsr.report.page import write_report
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.doubts import ResultWarning
 from pmsr.result.result import Result
+from pmsr.result.suggestion import leading_families
 from pmsr.search.engines import ENGINES
 from pmsr.search.evolution import Generation, guess_without_constant
 from pmsr.search.finalists import FINAL_SHARE
@@ -249,6 +250,8 @@ def _read_measurements(arguments: argparse.Namespace) -> Measurements:
         group=arguments.group_column,
     )
     table = _read_file(arguments)
+    if arguments.command == "compare" and columns.features is None:
+        columns = replace(columns, features=_choose_features(table, columns, arguments.equations))
     found = read_measurements(
         table,
         columns,
@@ -259,6 +262,32 @@ def _read_measurements(arguments: argparse.Namespace) -> Measurements:
     for note in found.notes[len(table.attrs.get(NOTES, ())) :]:
         _say(note, arguments)
     return found
+
+
+def _choose_features(
+    table: pd.DataFrame, columns: Columns, equations: Sequence[str]
+) -> tuple[str, ...] | None:
+    """Return the columns for a comparison: those that no equation names need not be numbers.
+
+    Returns
+    -------
+    tuple of str or None
+        None for all, or if none is left.
+    """
+    chosen = []
+    for name in map(str, table.columns):
+        if name == columns.target or name in columns.others:
+            continue
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        if not name.strip():
+            continue
+        if not any(map(word.search, equations)):
+            try:
+                choose_columns(table, [name], "")
+            except ValueError:
+                continue
+        chosen.append(name)
+    return tuple(chosen) or None
 
 
 def _once(pairs: Iterable[tuple[str, T]], option: str) -> dict[str, T]:
@@ -641,8 +670,7 @@ def suggest(arguments: argparse.Namespace) -> int:
     bounds = _once(((name, (low, high)) for name, low, high in arguments.bounds), "--bounds")
     table = result.suggest(arguments.n, bounds)
     if arguments.json:
-        about = {"target": result.data.target, "suggestions": table.to_dict("records")}
-        print(to_json(about))
+        print(to_json({"target": result.data.target, "suggestions": table.to_dict("records")}))
     elif not arguments.quiet:
         shown = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False)
         for name in table.columns:
@@ -651,10 +679,15 @@ def suggest(arguments: argparse.Namespace) -> int:
             shown.add_row(*map(short, row))
         console = Console()
         console.print(shown)
+        about = (
+            "which law is right, after those above"
+            if len(leading_families(result.families)) > 1
+            else "the curve of the one law that is left, by itself"
+        )
         console.print(
-            "information: nats that a measurement there is expected to tell about which law is "
-            "right, after those above. disagreement of the laws, and scatter of a measurement, in "
-            f"the unit of {escape(result.data.target)}.",
+            f"information: nats that a measurement there is expected to tell about {about}. "
+            "disagreement of the laws, and scatter of a measurement, in the unit of "
+            f"{escape(result.data.target)}.",
             style="italic",
             highlight=False,
         )

@@ -159,6 +159,13 @@ def test_an_arbitrary_zero_is_charged_also_where_units_are_known():
         assert count_coincidences(program, 1, generators=units.generators) == wanted
 
 
+def test_a_zero_that_degrees_say_binds_a_law_also_where_it_is_said_again():
+    for interval in ([], ["t"]):
+        units = read_units({"t": "degC", "y": "m"}, ["t"], "y", interval=interval)
+        for text, wanted in (("c0*t", False), ("c0*(t - c1)", True)):
+            assert is_possible(Equation(text, ["t"]).program, units) == wanted, (text, interval)
+
+
 def test_of_known_units_there_is_nothing_to_say():
     equation = Equation("u + f + sin(n)", ["u", "f", "n"])
     units = read_units({"u": "m", "f": "m", "n": "?", "y": "m"}, "ufn", "y")

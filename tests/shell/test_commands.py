@@ -629,6 +629,19 @@ def test_the_demo_finds_galileos_law_and_may_be_repeated(tmp_path, capsys):
     assert FILES <= {path.name for path in (tmp_path / "pmsr-demo").iterdir()}
 
 
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [("c0 + c1*H", "about which law is right"), ("c0", "of the one law that is")],
+)
+def test_the_information_of_a_measurement_is_about_laws_or_about_the_one_that_is_left(
+    other, words, data, capsys
+):
+    assert main(["compare", data, "c0*sqrt(H)", other, "--target", "D", "--out", "laws"]) == 0
+    capsys.readouterr()
+    assert main(["suggest", "laws"]) == 0
+    assert words in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_run_says_where_to_measure_next(run, capsys):
     assert main(["suggest", str(run)]) == 0
     printed = capsys.readouterr()
@@ -841,6 +854,25 @@ def test_what_is_no_column_in_an_equation_has_a_way_out(data, equations, words, 
     assert main(["compare", data, *equations, "--target", "D"]) == 1
     error = capsys.readouterr().err
     assert words in error and error.count("\n") == 1
+
+
+def test_a_comparison_does_not_mind_columns_that_no_equation_names(tmp_path, capsys):
+    """Of a file from a laboratory: an index, remarks, gaps, and one column that is there twice."""
+    X, y = SHELF
+    text = ",H,remark,t,twice,twice,D\n" + "".join(
+        f"{k},{h},run {k},,{k},{k},{d}\n" for k, (h, d) in enumerate(zip(X["H"], y, strict=True))
+    )
+    (tmp_path / "t.csv").write_text(text)
+    options = ["c0*sqrt(H)", "--target", "D", "--json", "--out", "laws"]
+    assert main(["compare", "t.csv", *options, "--drop-missing"]) == 0
+    found = read_json(capsys.readouterr().out)
+    assert found["variables"] == ["H"] and found["observations"] == len(y)
+    (tmp_path / "new.csv").write_text("H\n500\n")
+    assert main(["predict", "laws", "new.csv"]) == 0
+    capsys.readouterr()
+    for law, words in (("c0*remark", "column 'remark' holds text"), ("c0*t", "no value in rows")):
+        assert main(["compare", "t.csv", law, "--target", "D"]) == 1
+        assert words in capsys.readouterr().err
 
 
 def test_a_column_with_a_unit_in_its_name_is_told_as_an_equation_has_it(capsys):
