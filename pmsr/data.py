@@ -434,7 +434,7 @@ def load_chronometers() -> tuple[pd.DataFrame, pd.Series, pd.Series]:
 
     How fast galaxies age with redshift gives the Hubble rate at that redshift, with an error of its
     own for each: from 5 to 60 %. The table is the one that is distributed with the code of
-    Exhaustive Symbolic Regression [1]_.
+    Exhaustive Symbolic Regression.
 
     Returns
     -------
@@ -447,8 +447,8 @@ def load_chronometers() -> tuple[pd.DataFrame, pd.Series, pd.Series]:
 
     References
     ----------
-    .. [1] D. J. Bartlett, H. Desmond, P. G. Ferreira, "Exhaustive Symbolic Regression", IEEE
-       Transactions on Evolutionary Computation 28 (2024), doi:10.1109/TEVC.2023.3280250
+    D. J. Bartlett, H. Desmond, P. G. Ferreira, "Exhaustive Symbolic Regression", IEEE Transactions
+    on Evolutionary Computation 28 (2024), doi:10.1109/TEVC.2023.3280250
 
     Examples
     --------

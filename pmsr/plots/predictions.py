@@ -143,12 +143,6 @@ def draw_fit(
     return _frame(ax, data, window, units)
 
 
-def _window(y: Floats) -> tuple[float, float]:
-    """Return how far up and down a curve is shown: beyond, it would squash the data."""
-    width = ROOM * np.ptp(y)
-    return float(y.min() - width), float(y.max() + width)
-
-
 def _frame(
     ax: Axes, data: Data, window: tuple[float, float], units: Mapping[str, str] | None
 ) -> Axes:
@@ -168,7 +162,7 @@ def _scale(ax: Axes, measured: Floats, drawn: Floats, axis: Literal["x", "y"]) -
 
 
 def _window(ax: Axes, y: Floats) -> tuple[float, float]:
-    """Return the range of the target, with room on either side: what leaves it is cut off."""
+    """Return how far up and down a curve is shown: beyond, it would squash the data."""
     if ax.get_yscale() == "log":
         ratio = (y.max() / y.min()) ** ROOM
         return float(y.min() / ratio), float(y.max() * ratio)
