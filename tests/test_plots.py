@@ -617,3 +617,15 @@ def test_a_legend_takes_no_more_rows_than_its_labels_need():
     legend = ax.get_legend().get_window_extent()
     assert legend.x1 <= ax.figure.bbox.x1
     plt.close("all")
+
+
+def test_a_power_of_ten_above_an_axis_is_not_under_the_legend():
+    x = np.linspace(1.0, 3.0, 8)
+    y = 1e-12 * (2.0 * x + 0.1 * np.cos(9.0 * x))
+    ax = weigh_equations(["c0*x0"], x, y, random_seed=1).best.plot()
+    ax.figure.draw_without_rendering()
+    power = ax.yaxis.get_offset_text()
+    assert power.get_text() != ""
+    legend = ax.get_legend().get_window_extent()
+    assert power.get_window_extent().y1 <= legend.y0
+    plt.close("all")

@@ -36,6 +36,7 @@ DATA: dict[str, Any] = {
 }
 
 GAP = 0.02  # between a frame and its legend, as a share of the frame's height
+POWER = 0.07  # the same, of a power of ten that stands in between
 CROWD = 200  # more points than this are small and lie beneath the lines, which they would hide
 
 
@@ -76,7 +77,7 @@ def finish(ax: Axes, *, legend: bool = False) -> None:
         handles[::-1],
         labels[::-1],
         loc="lower left",
-        bbox_to_anchor=(0.0, 1.0 + GAP),
+        bbox_to_anchor=(0.0, 1.0 + GAP + (POWER if _has_power(ax) else 0.0)),
         borderaxespad=0.0,
         ncols=count_columns([len(label) for label in labels[::-1]], width),
         frameon=False,
@@ -84,6 +85,13 @@ def finish(ax: Axes, *, legend: bool = False) -> None:
     )
     if ax.get_axes_locator() is None:
         ax.set_axes_locator(BelowLegend(ax))
+
+
+def _has_power(ax: Axes) -> bool:
+    """Return whether a power of ten stands above the numbers of the vertical axis."""
+    formatter = ax.yaxis.get_major_formatter()
+    formatter.set_locs(ax.get_yticks().tolist())
+    return bool(formatter.get_offset())
 
 
 def count_columns(lengths: Sequence[int], width: float) -> int:
