@@ -629,3 +629,15 @@ def test_a_power_of_ten_above_an_axis_is_not_under_the_legend():
     legend = ax.get_legend().get_window_extent()
     assert power.get_window_extent().y1 <= legend.y0
     plt.close("all")
+
+
+def test_a_saved_picture_has_no_empty_strip_above_its_legend(tmp_path):
+    x = np.linspace(1.0, 3.0, 8)
+    y = 2.0 * x + 0.1 * np.cos(9.0 * x)
+    ax = weigh_equations(["c0*x0"], x, y, random_seed=1).best.plot()
+    ax.figure.savefig(tmp_path / "fit.png")
+    height = len(plt.imread(tmp_path / "fit.png"))
+    inked = np.flatnonzero((plt.imread(tmp_path / "fit.png")[..., :3] < 0.8).any(axis=(1, 2)))
+    # The constrained layout leaves 3 points at the edge, and a legend half a line of 8 points.
+    assert inked[0] <= 12.0 / 72.0 * ax.figure.dpi < 0.05 * height
+    plt.close("all")

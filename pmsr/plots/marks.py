@@ -9,7 +9,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
 from pmsr.laws.units import unit_beside, unit_label
@@ -124,7 +123,10 @@ class BelowLegend:
         parent, figure = ax.get_figure(), ax.get_figure(root=True)
         if parent is None or figure is None or legend is None:
             return box
-        if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):  # which knows of it
+        engine = figure.get_layout_engine()
+        # The constrained layout knows of it; while a figure is saved, another stands in its place,
+        # which has this of it.
+        if engine is not None and not engine.adjust_compatible:
             return box
         needed = legend.get_window_extent(renderer).height / parent.bbox.height + GAP * box.height
         height = max(box.height - needed, 0.5 * box.height)
