@@ -591,7 +591,7 @@ class Poisson(Noise):
 class CountsRV(type(pm.Poisson.rv_op)):  # type: ignore[misc]
     """Counts that are -1 where the law has no mean, where NumPy's would fail."""
 
-    def rng_fn(self, rng: np.random.Generator, mu: Any, size: Any) -> Any:  # noqa: D102
+    def rng_fn(self, rng: np.random.Generator, mu: Any, size: Any) -> Any:
         known = (mu >= 0.0) & (mu <= MOST_EVENTS)
         return np.where(known, rng.poisson(np.where(known, mu, 0.0), size), -1)
 
