@@ -1,6 +1,6 @@
 """What users hand over as columns of numbers: arrays, lists, tables, each checked and named."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ _MOST_ROWS = 2.0**53  # beyond, one more makes no difference
 # Values are Any: what users hand over is recognised by what it can do.
 def split_columns(values: Any, role: str = "X") -> tuple[list[Any], list[Any] | None]:
     """Return the columns and, where the container has them, their names."""
-    if isinstance(values, Mapping) or values is None or hasattr(values, "tocsr"):
+    check_container(values, role)
+    if values is None or hasattr(values, "tocsr"):
         raise TypeError(
-            f"{role} must be an array, a list or a table, got {type(values).__name__}. "
-            "Use numpy.asarray or pandas.DataFrame to make one."
+            f"{role} must be an array, a list or a table, got {type(values).__name__}. {_MAKE_ONE}"
         )
     if hasattr(values, "columns"):
         names = list(values.columns)
@@ -40,6 +40,36 @@ def split_columns(values: Any, role: str = "X") -> tuple[list[Any], list[Any] | 
             "Give one row per observation."
         )
     return list(array.T) if array.ndim == 2 else [array], None
+
+
+def check_container(values: Any, role: str = "X") -> None:
+    """Refuse what has columns or values, but cannot be read as a table.
+
+    Examples
+    --------
+    >>> check_container({"x": [1.0, 2.0]})
+    Traceback (most recent call last):
+        ...
+    TypeError: X must be an array, a list or a table, got dict. Use pandas.DataFrame(X).
+    """
+    if hasattr(values, "tocsr"):  # sparse: scikit-learn's own words are as good
+        return
+    if isinstance(values, Mapping):
+        way = f"Use pandas.DataFrame({role})."
+    elif hasattr(values, "collect_schema") and not hasattr(values, "__array__"):
+        way = f"Use {role}.collect()."
+    elif isinstance(values, Iterator):
+        way = f"Use list({role})."
+    elif isinstance(values, str | bytes):
+        way = _MAKE_ONE
+    else:
+        return
+    raise TypeError(
+        f"{role} must be an array, a list or a table, got {type(values).__name__}. {way}"
+    )
+
+
+_MAKE_ONE = "Use numpy.asarray or pandas.DataFrame to make one."
 
 
 def check_names(names: Sequence[Any], n_columns: int) -> tuple[str, ...]:
@@ -95,7 +125,14 @@ def to_floats(column: Any, place: str) -> NDArray[np.float64]:
             f"{place}: complex data not supported. Give real and imaginary parts as two columns."
         )
     if values.dtype.kind not in "biuf" or isinstance(dtype, pd.CategoricalDtype):
-        # Text may be classes; dates are not, and nor is a target.
+        if is_time(column):
+            example = _quote_example(values.astype(str))
+            raise ValueError(
+                f"{place}: values must be numbers, got {dtype}{example}. Give the time since a "
+                "moment, in a unit of your choice: "
+                "(times - times.min())/numpy.timedelta64(1, 's')."
+            )
+        # Text may be classes; a target is none.
         is_text = values.dtype.kind in "OSUT" and place.startswith("Column")
         classes = (
             " If they are classes, there are two ways: take the column out of X and give it as "
@@ -115,6 +152,19 @@ def to_floats(column: Any, place: str) -> NDArray[np.float64]:
             "Drop the row or correct the value."
         )
     return floats
+
+
+# Any: a column of whatever kind.
+def is_time(column: Any) -> bool:
+    """Tell whether a column has dates, times or differences of times.
+
+    Examples
+    --------
+    >>> is_time(pd.Series(pd.date_range("2020", periods=3, tz="UTC"))), is_time(np.ones(3))
+    (True, False)
+    """
+    dtype = getattr(column, "dtype", None)
+    return isinstance(dtype, pd.DatetimeTZDtype) or np.asarray(column).dtype.kind in "mM"
 
 
 def _find_missing(column: Any) -> NDArray[np.bool_]:

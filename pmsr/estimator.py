@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pmsr.columns import check_order
+from pmsr.columns import check_container, check_order, is_time
 from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.distributions import read_constants
@@ -30,7 +30,7 @@ from pmsr.laws.units import (
     units_of,
 )
 from pmsr.limits import time_limit
-from pmsr.pysr_names import FOR_FIT, describe_unknown
+from pmsr.pysr_names import ATTRIBUTES, FOR_FIT, describe_unknown
 from pmsr.result.doubts import warn
 from pmsr.result.fitted import FittedEquation, Kind
 from pmsr.result.loading import decode_result
@@ -259,6 +259,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
     __new__.__signature__ = inspect.signature(__init__)  # type: ignore[attr-defined]
 
+    def __getattr__(self, name: str) -> Any:
+        """Say what an attribute of PySR's is called here; there is none of that name."""
+        if hasattr(type(self), name):  # a property that has failed says why
+            return object.__getattribute__(self, name)
+        hint = f" {ATTRIBUTES[name]}" if name in ATTRIBUTES else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.{hint}")
+
     def fit(
         self,
         X: Any,
@@ -351,6 +358,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             for guess in self.guesses or ()
         ]
         check_guesses(seeds, data, units_of(search, data))
+        self._check_how()
         if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
             raise ValueError(f"callbacks must be a list of functions, got {self.callbacks!r}.")
         after: Evolution | None = getattr(self, "_found", None) if self.warm_start else None
@@ -448,6 +456,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
     def _validate(self, X: Any, y: Any, **measured: Any) -> Data:
         """Check X and y as scikit-learn does, and then as every other door of pmsr does."""
+        _check_readable(X, y)
         try:
             # Missing values are left to make_data, which says where they are.
             values, target = validate_data(
@@ -459,13 +468,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
                 ensure_min_samples=2,
                 ensure_all_finite=False,
             )
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             unclear = hasattr(X, "columns") or str(error).startswith("could not convert")
             if unclear and y is not None:
                 make_data(X, y)  # names the column that cannot be used
             raise
-        if _has_times(X):
-            make_data(X, y)
         check_order(X, y)
         names = getattr(self, "feature_names_in_", None)
         tables = (one for one in (y, X) if isinstance(one, pd.Series | pd.DataFrame))
@@ -501,6 +508,21 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         settings = check_settings(self.settings, QUICK)
         _check_set_once("settings", settings, QUICK, chosen)
         return replace(settings, **chosen)
+
+    def _check_how(self) -> None:
+        """Check what a search does not know of."""
+        if not isinstance(self.warm_start, bool | np.bool_):
+            raise ValueError(f"warm_start must be True or False, got {self.warm_start!r}.")
+        if not callable(self.verbose) and not isinstance(self.verbose, bool | int | np.bool_):
+            raise ValueError(
+                "verbose must be True, False or a function of a line of text, got "
+                f"{self.verbose!r}."
+            )
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):
+            raise ValueError(
+                f'checkpoint must be the name of a file, such as "run.npz", got '
+                f"{self.checkpoint!r}."
+            )
 
     @property
     def _shown(self) -> bool | Callable[[str], None]:
@@ -652,6 +674,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         return result.select(index)
 
     def _points(self, X: Any) -> Any:
+        _check_readable(X)
         return validate_data(self, X, reset=False, dtype=np.float64)
 
     def select(self, which: int | str) -> "BayesianSymbolicRegressor":
@@ -845,10 +868,22 @@ def _check_set_once(
             )
 
 
-def _has_times(X: Any) -> bool:
-    """Tell whether a table has dates, which scikit-learn takes for nanoseconds since 1970."""
-    columns = getattr(X, "columns", ())
-    return any(np.asarray(X[name]).dtype.kind in "mM" for name in columns)
+def _check_readable(X: Any, y: Any = None) -> None:
+    """Refuse what scikit-learn would take for other numbers, or not name: as `make_data` does.
+
+    It takes dates for nanoseconds since 1970, and what is masked for measured.
+    """
+    check_container(X)
+    check_container(y, "y")
+    if any(_has_times(one) or np.ma.is_masked(one) for one in (X, y)):
+        make_data(X, np.arange(len(X), dtype=np.float64) if y is None else y)
+
+
+def _has_times(values: Any) -> bool:
+    columns = getattr(values, "columns", None)
+    parts = [values] if columns is None else [values[name] for name in columns]
+    known = (part for part in parts if isinstance(part, np.ndarray) or hasattr(part, "to_numpy"))
+    return any(is_time(part) for part in known)
 
 
 def _name_of(y: Any) -> str | None:

@@ -57,6 +57,21 @@ _INSTEAD = {
 FROM_PYSR = {name: hint for hint, names in _INSTEAD.items() for name in names.split()}
 """What the parameters of PySR are called here."""
 
+ATTRIBUTES = {
+    "sympy": "Use best_.sympy(fitted=True), or result_[3].sympy(fitted=True).",
+    "latex_table": "Use equations_.to_latex().",
+    "get_best": "Use best_, or equations_.iloc[0] for its row.",
+    "get_hof": "Use equations_, or pareto_front_.",
+    "equations": "Use equations_.",
+    "jax": "Use best_.to_python(), whose functions jax.numpy has too, or best_.to_pymc().",
+    "pytorch": "Use best_.to_callable() or best_.to_python().",
+    "refresh": "Use callbacks=, or warm_start=True and another fit.",
+    "from_file": "Use pmsr.load(folder), of what save(folder) wrote.",
+    "julia_state_": "Use result_.",
+    "equation_file_": "Use save(folder), or equations_.to_csv(file).",
+}
+"""What to use here instead of methods and attributes of PySR's estimator."""
+
 FOR_FIT = {
     "weights": "Use y_err= for known errors, sample_weight= for counts.",
     "variable_names": "Give X as a table: its columns have names.",

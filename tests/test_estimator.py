@@ -516,6 +516,7 @@ def test_nothing_is_predicted_before_a_fit(method):
 
 
 X, Y = SHELF
+DATES = pd.date_range("2020", "2024", 5)
 
 
 @pytest.mark.parametrize(
@@ -539,7 +540,15 @@ X, Y = SHELF
         ((X.assign(D=Y), Y), "The target 'D' is also a variable"),
         ((X * 1e150, Y), r"Column 'H' must have a magnitude between .*Change its unit"),
         ((X, Y * 1e150), r"The target 'D' must have a magnitude between .*Change its unit"),
-        ((X.assign(H=pd.date_range("2020", "2024", 5)), Y), "values must be numbers, got datetime"),
+        ((X.assign(H=DATES), Y), "values must be numbers, got datetime.*Give the time since"),
+        ((X.assign(t=DATES), Y), "Column 't' of X: values must be numbers, got datetime"),
+        ((X.assign(t=DATES - DATES[0]), Y), "Column 't' of X: values must be numbers, got timedel"),
+        ((X.assign(t=DATES.tz_localize("UTC")), Y), "Column 't' of X: values must be numbers"),
+        ((DATES.to_numpy()[:, None], Y), "Column 'x0' of X: values must be numbers, got datetime"),
+        ((X, pd.Series(DATES)), "Target 'y': values must be numbers, got datetime"),
+        ((X.assign(t=[object()] * 5), Y), "Column 't' of X: values must be numbers, got object"),
+        ((np.ma.masked_greater(X.to_numpy(), 900.0), Y), r"Column 'x0' of X: missing .* in row 0"),
+        ((X.to_numpy(), np.ma.masked_less(Y.to_numpy(), 900.0)), "Target 'y': missing .* in row 4"),
         ((pl.DataFrame({"a": [1.0, None, 3.0, 4.0, 5.0]}), Y), "Column 'a' of X: missing value"),
     ],
 )
@@ -549,8 +558,31 @@ def test_bad_data_are_refused_with_the_place(arguments, message):
 
 
 @pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"H": [1.0, 2.0]}, r"got dict\. Use pandas\.DataFrame\(X\)"),
+        (pl.DataFrame({"H": [1.0, 2.0]}).lazy(), r"got LazyFrame\. Use X\.collect\(\)"),
+        (iter([[1.0], [2.0]]), r"Use list\(X\)"),
+        ("data.csv", "must be an array, a list or a table, got str"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_the_way_to_make_one(fitted, table, words):
+    for call in (lambda: make().fit(table, [1.0, 2.0]), lambda: fitted.predict(table)):
+        with pytest.raises(TypeError, match=words):
+            call()
+
+
+def test_nothing_is_predicted_for_what_is_masked(fitted):
+    with pytest.raises(ValueError, match="missing value"):
+        fitted.predict(np.ma.masked_greater(X.to_numpy(), 900.0))
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"verbose": "yes"}, "verbose must be True, False or a function .*, got 'yes'"),
+        ({"warm_start": "yes"}, "warm_start must be True or False, got 'yes'"),
+        ({"checkpoint": 5}, "checkpoint must be the name of a file, such as .*, got 5"),
         ({"operators": ("+", "cosh")}, r"Unknown operator 'cosh'\. Available: "),
         ({"operators": "+"}, "operators must be a sequence of names"),
         ({"population_size": 13}, "population_size must be even and at least 4, got 13"),

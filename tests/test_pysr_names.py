@@ -2,10 +2,11 @@ import re
 from dataclasses import fields
 
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from pmsr.data import load_galileo
 from pmsr.estimator import BayesianSymbolicRegressor
-from pmsr.pysr_names import FROM_PYSR
+from pmsr.pysr_names import ATTRIBUTES, FROM_PYSR
 from pmsr.settings import Search
 
 SHELF = load_galileo("shelf")
@@ -37,3 +38,19 @@ def test_parameters_of_pysr_are_refused_with_our_name(name):
 def test_arguments_that_fit_does_not_have_are_refused_with_our_name(name, words):
     with pytest.raises(TypeError, match=re.escape(words)):
         BayesianSymbolicRegressor().fit(*SHELF, **{name: None})
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attributes_of_pysr_are_refused_with_our_name(name):
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'\. Use ") as raised:
+        getattr(BayesianSymbolicRegressor(), name)
+    # What it says to use is there.
+    for one in re.findall(r"\b(best_|result_|equations_|pareto_front_)\b", str(raised.value)):
+        with pytest.raises(NotFittedError):
+            getattr(BayesianSymbolicRegressor(), "best_" if one == "result_" else one)
+
+
+def test_other_attributes_are_missing_without_advice():
+    assert not hasattr(BayesianSymbolicRegressor(), "result_")
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'\.$"):
+        BayesianSymbolicRegressor().nothing  # noqa: B018

@@ -554,7 +554,7 @@ class Poisson(Noise):
         return np.ones((len(mu), 1))
 
     def draw(self, mu: Floats, sigma: Floats, columns: Columns, rng: np.random.Generator) -> Floats:
-        return rng.poisson(np.clip(mu, 0.0, 1e18)).astype(np.float64)
+        return rng.poisson(np.clip(mu, 0.0, MOST_EVENTS)).astype(np.float64)
 
     def residuals(self, y: Floats, mu: Floats, sigma: Floats | float, columns: Columns) -> Floats:
         """Return the quantiles of counts as those of a standard normal distribution.
@@ -585,7 +585,24 @@ class Poisson(Noise):
         return poisson_quantile(probability, mu, weights)
 
     def distribution(self, mu: Any, sigma: Any, columns: Mapping[str, Any]) -> tuple[Any, Any]:
-        return pm.Poisson, {"mu": mu}
+        return Counts, {"mu": mu}
+
+
+class CountsRV(type(pm.Poisson.rv_op)):  # type: ignore[misc]
+    """Counts that are -1 where the law has no mean, where NumPy's would fail."""
+
+    def rng_fn(self, rng: np.random.Generator, mu: Any, size: Any) -> Any:
+        known = (mu >= 0.0) & (mu <= MOST_EVENTS)
+        return np.where(known, rng.poisson(np.where(known, mu, 0.0), size), -1)
+
+
+class Counts(pm.Poisson):
+    """PyMC's Poisson, of which ``pm.model_to_graphviz`` can find the shape whatever the mean."""
+
+    rv_op = CountsRV()
+
+
+MOST_EVENTS = 1e18  # beyond, integers end
 
 
 class InCells(Noise):

@@ -32,7 +32,7 @@ from pmsr.search.finalists import (
     weigh_finalists,
 )
 from pmsr.search.funnel import Funnel, Unit, enumerate_into
-from pmsr.search.genome import constant_equation
+from pmsr.search.genome import constant_equation, equation_genome
 from pmsr.search.islands import PERIOD, Island, exchange
 from pmsr.search.memory import Records, sum_scores
 from pmsr.search.pilot import N_LEADERS, make_bench
@@ -227,7 +227,9 @@ def run_evolution(
     check_guesses(seeds, search)
     seed = int(np.random.default_rng(random_seed).integers(2**63))
     bench = make_bench(problem, search, settings, seed, seeds)
-    _ = bench.primitives  # or an error that says which operators there are
+    primitives = bench.primitives  # or an error that says which operators there are
+    for guess in seeds:
+        equation_genome(guess, primitives, rng=np.random.default_rng(0))
     run = _Run(bench, seeds, n_jobs)
     with run.workers.parallel:
         if after is not None and after.state is not None:

@@ -2,9 +2,12 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
+
+import numpy as np
 
 from pmsr.data import leave_out_constant
 from pmsr.equation.expression import Equation
@@ -12,6 +15,7 @@ from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.problem import Problem
 from pmsr.limits import OutOfTime
 from pmsr.search.evolution import Callback, Evolution, run_evolution
+from pmsr.search.genome import Primitives, equation_genome
 from pmsr.search.pilot import N_LEADERS, Choice, choose_noise
 from pmsr.search.restrictions import Restrictions
 from pmsr.settings import Search, Settings
@@ -84,10 +88,10 @@ def settle_noise(
         verbose=verbose,
     )
     left = rest(search, first)
-    laws = first.known[:N_LEADERS]
+    data = leave_out_constant(problem.data)
+    laws = find_writable(first.known[:N_LEADERS], search, data.names)
     if first.stopped in ("interrupted", "callback"):
         return Settled(problem, settings, left, laws, (), first, is_over=True)
-    data = leave_out_constant(problem.data)
     clock = time.monotonic()
     try:
         programs = [equation.program for equation in first.known]
@@ -103,8 +107,30 @@ def settle_noise(
     best = Equation(table[0].equation, data.names)
     rules = Restrictions.of(search, data.names)
     if rules is None or rules.describe(best.program) is None:  # as it is spelled
-        laws = (best, *laws)
+        laws = (*find_writable([best], search, data.names), *laws)
     return Settled(problem, settings, left, laws, table, first)
+
+
+def find_writable(
+    laws: Sequence[Equation], search: Search, names: tuple[str, ...]
+) -> tuple[Equation, ...]:
+    """Return the laws that a search can begin from: algebra may bring in what graphs may not have.
+
+    Examples
+    --------
+    >>> laws = [Equation(text, ["x"]) for text in ("c0*x**(1/4)", "c0*sqrt(x)")]
+    >>> find_writable(laws, Search(operators=("*", "sqrt")), ("x",))
+    (Equation('c0*sqrt(x)', variables=['x']),)
+    """
+    primitives = Primitives(
+        search.operators, names, search.max_complexity, shared=search.share_parameters
+    )
+    found = []
+    for law in laws:
+        with suppress(ValueError):
+            equation_genome(law, primitives, rng=np.random.default_rng(0))
+            found.append(law)
+    return tuple(found)
 
 
 def first_part(search: Search) -> Search:

@@ -237,7 +237,7 @@ def test_new_rows_are_predicted_once_their_x_is_set(kind):
     assert np.all(np.abs(y.mean(axis=0) - expected) < 5 * y.std(axis=0) / np.sqrt(n_draws) + 0.02)
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "inputs", "counts"])
+@pytest.mark.parametrize("kind", list(NOISES_OF_MODELS))
 @pytest.mark.filterwarnings("ignore:invalid value encountered in det")
 def test_a_model_can_be_drawn(kind):
     drawn = pm.model_to_mermaid(model_of(kind))
@@ -248,3 +248,17 @@ def test_a_model_can_be_drawn(kind):
 def test_what_is_improper_has_no_draws():
     draws = pm.draw(model_of("gaussian")["c0"], draws=3, mode=Mode(linker="py"))
     assert np.isnan(draws).all()
+
+
+def test_where_counts_have_no_mean_the_other_draws_are_none_the_worse():
+    X, priors = np.array([1.0, 2.0]), {"c0": (50.0, 0.1), "c1": (0.0, 50.0)}
+    with build_model("c0 + c1*x0", X, [50.0, 51.0], noise="poisson", priors=priors) as model:
+        mode = {"mode": Mode(linker="py")}
+        found = pm.sample_prior_predictive(400, random_seed=1, compile_kwargs=mode)
+    assert not model.potentials
+    drawn = found.prior["mu"], found.prior_predictive["y"]
+    mu, y = (np.asarray(part).reshape(-1, 2) for part in drawn)
+    assert (mu < 0.0).any() and np.array_equal(y == -1, mu < 0.0)
+    known = mu >= 0.0
+    z = (y[known] - mu[known]) / np.sqrt(np.maximum(mu[known], 1.0))
+    assert abs(z.mean()) < 4.0 / np.sqrt(known.sum())

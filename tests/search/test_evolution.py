@@ -289,6 +289,15 @@ def test_a_guess_takes_part(evidence):
     assert guess.key not in {equation.key for equation, _ in without.finalists}
 
 
+def test_a_guess_that_cannot_be_written_is_refused_before_anything_runs(monkeypatch):
+    def evolve(*_):
+        raise AssertionError("the search has begun")
+
+    monkeypatch.setattr("pmsr.search.evolution._Run.evolve", evolve)
+    with pytest.raises(ValueError, match="needs the operator 'sin', which is not among"):
+        run_evolution(SHELF, search=SMALL, seeds=[Equation("c0*sin(H)", ["H"])], random_seed=0)
+
+
 def test_without_time_for_a_first_population_guesses_are_what_is_known():
     guesses = [Equation(text, ["H"], ["a"]) for text in ("a*sqrt(H)", "a*H")]
     with time_limit(time.monotonic()):

@@ -35,8 +35,8 @@ def measured(planted, seed=0):
 
 def regressor(**options):
     return BayesianSymbolicRegressor(
-        SEARCH.operators,
         **{
+            "operators": SEARCH.operators,
             "noise": "auto",
             "population_size": 20,
             "generations": 20,
@@ -95,6 +95,16 @@ def test_laws_that_start_a_second_search_keep_to_the_rules():
     # The second search would refuse a guess that does not.
     found = fitted(measured(planted=True), forbid={"*": ("+",)})
     assert found.result_.problem.noise.name == "student"
+
+
+def test_a_second_search_begins_without_what_its_operators_cannot_write():
+    x = np.exp(np.linspace(0.0, 8.0, 40))
+    noise = np.exp(0.15 * np.random.default_rng(0).standard_normal(40))
+    data = make_data(x, 3.0 * x**0.25 * noise, names=["x"])
+    search = replace(SEARCH, operators=("*", "sqrt"))
+    found = fitted(data, operators=search.operators, search=search)
+    assert found.noise_table_["noise"][0] != "gaussian"
+    assert "x**(1/4)" in str(found.best_.equation)  # a root of a root, which is a power
 
 
 def test_outliers_are_seen_and_the_rest_of_the_budget_is_for_a_robust_search():
