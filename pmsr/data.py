@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.columns import (
+from pmsr.inputs import (
     check_magnitude,
     check_names,
     check_order,

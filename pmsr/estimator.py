@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pmsr.columns import check_container, check_order, is_time
 from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
 from pmsr.evidence.distributions import read_constants
@@ -20,6 +19,7 @@ from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.prediction import check_level
 from pmsr.evidence.problem import Problem
 from pmsr.files import BROKEN
+from pmsr.inputs import check_container, check_order, is_time
 from pmsr.laws.coincidences import column_signs
 from pmsr.laws.units import (
     AUTO,

@@ -27,8 +27,8 @@ Floats = NDArray[np.float64]
 
 FITTED, NEVER_FINITE, FORBIDDEN = range(3)  # what became of an equation
 
-FIRST_DAMPING = 1e-2
-LARGEST_DAMPING = 1e12
+FIRST_DAMPING = 1e-2  # of a diagonal of ones: a start is seldom where f is linear
+LARGEST_DAMPING = 1e12  # beyond, no step is left that could help
 # Share of the squared error below which a promised gain is lost in the rounding of the sum.
 ROUNDING = 1e-15
 TO_NORMAL = math.sqrt(3.0) / math.pi  # from a logistic variable to one of deviation 1

@@ -23,8 +23,8 @@ Find: TypeAlias = Callable[..., Fit]
 
 PLACES = (0.0, -1.5, 1.5)  # in units of a prior's normal coordinate, at which it is held
 FAR = 100.0  # in the same: a free fit beyond says nothing of what prior and data agree on
-MAX_MINIMA = 32
-MAX_EVALUATIONS = 100
+MAX_MINIMA = 32  # that are kept: each is a part of the proposal
+MAX_EVALUATIONS = 100  # of one local optimisation
 SAME = 1e-6  # relative difference of parameters of one place
 
 

@@ -37,7 +37,7 @@ from pmsr.threads import ONE_AT_A_TIME
 
 Floats = NDArray[np.float64]
 
-TINY = 1e-300
+TINY = 1e-300  # of a variance: the root has no derivative at zero
 _RESERVED = {
     "sigma",
     "y",

@@ -36,8 +36,8 @@ RUNAWAY = 1e3
 N_AROUND = 4  # places at which the generic rank is looked for
 MAX_PERMUTED = 4  # curved parameters of which all orders and signs are tried: 384
 SAME_ERROR = 1e-8  # relative difference of squared errors between images of one minimum
-MAX_COPIES = 64
-MAX_IMAGES = 8
+MAX_COPIES = 64  # minima, with those that mirror them: each has charts, which take time
+MAX_IMAGES = 8  # places of the other kind: a branch beyond infinity gives a law one or two
 SPREAD = 1.5  # standard deviation of the logarithm of a random start, around its natural scale
 
 

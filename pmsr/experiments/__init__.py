@@ -2,6 +2,8 @@
 
 Each is a module, such as ``pmsr.experiments.sine``, with a function ``run``; they are imported on
 first use.
+
+May import: everything but the shell.
 """
 
 from importlib import import_module

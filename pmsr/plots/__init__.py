@@ -1,4 +1,7 @@
-"""Drawings of numbers that other modules computed; each returns its Axes."""
+"""Drawings of numbers that other modules computed; each returns its Axes.
+
+May import: laws, evidence, equation, data, settings.
+"""
 
 from pmsr.plots.graphs import plot_graph
 from pmsr.plots.marks import CREDIBLE, LINE, POINTS, PREDICTION, WINNER, to_svg

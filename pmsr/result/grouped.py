@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.columns import read_labels
 from pmsr.data import check_X
 from pmsr.equation.expression import Equation
 from pmsr.evidence.evidence import CHAINS, Evidence, Weighed, weigh
@@ -20,6 +19,7 @@ from pmsr.evidence.noise import Columns
 from pmsr.evidence.posterior import Draws, draw_posterior, flatten_groups, join_groups
 from pmsr.evidence.prediction import check_level
 from pmsr.evidence.problem import Problem
+from pmsr.inputs import read_labels
 from pmsr.laws.units import Units
 from pmsr.result.doubts import (
     doubt_beyond,

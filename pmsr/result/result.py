@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pmsr.columns import read_labels
 from pmsr.data import Data, check_X
 from pmsr.equation.canonical import parameter_names
 from pmsr.equation.expression import Equation
@@ -24,6 +23,7 @@ from pmsr.evidence.evidence import CHAINS
 from pmsr.evidence.prediction import check_level, describe_undefined, predict_mixture
 from pmsr.evidence.priors import record_known
 from pmsr.evidence.problem import Problem
+from pmsr.inputs import read_labels
 from pmsr.laws.order import model_probabilities, pareto_front
 from pmsr.laws.prior import LawPriorOption
 from pmsr.laws.units import Units

@@ -36,7 +36,7 @@ from pmsr.laws.prior import LawCounts, LawPrior, LawPriorOption
 from pmsr.result.coverage import Coverage
 from pmsr.settings import ADDED_TO_SEARCH, Search
 
-FORMAT = 1
+FORMAT = 1  # one more where an earlier version could not read what is written
 KIND = "pmsr result"
 HEADER = "result.json"
 ARRAYS = re.compile(r"arrays-([0-9a-f]{32})\.npz")

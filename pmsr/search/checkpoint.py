@@ -44,7 +44,7 @@ from pmsr.search.memory import Memory, Records
 from pmsr.search.sampler import Sampler
 from pmsr.settings import Search
 
-FORMAT = 2
+FORMAT = 2  # one more where an earlier version could not read what is written
 BUDGETS = ("generations", "max_time", "max_evaluations", "max_units", "patience")
 MAX_RATIO = 200  # of a checkpoint's contents to its file
 

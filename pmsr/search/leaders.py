@@ -12,7 +12,7 @@ from pmsr.equation.program import Program
 from pmsr.evidence.surface import SAME_CURVE
 from pmsr.search.curves import agree
 
-N_LEADERS = 150
+N_LEADERS = 150  # that an island keeps: some times as many as there are finalists
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ from pmsr.settings import ADDED_TO_SEARCH, Search, Settings
 from pmsr.shell.data_files import read_table
 from pmsr.shell.measurements import Columns, Known, Measurements, read_measurements
 
-FORMAT = 1
+FORMAT = 1  # one more where an earlier version could not read what is written
 KIND = "pmsr run"
 SETTINGS = "settings.json"
 DATA = "data.csv"

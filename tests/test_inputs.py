@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from pmsr.columns import read_labels, split_columns
 from pmsr.data import make_data
+from pmsr.inputs import read_labels, split_columns
 
 X = [1.0, 2.0, 3.0]
 Y = [1.0, 2.0, 4.0]
