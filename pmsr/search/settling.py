@@ -2,16 +2,21 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
+
+import numpy as np
 
 from pmsr.data import leave_out_constant
 from pmsr.equation.expression import Equation
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.problem import Problem
 from pmsr.limits import OutOfTime
+from pmsr.search.bench import Bench
 from pmsr.search.evolution import Callback, Evolution, run_evolution
+from pmsr.search.genome import equation_genome
 from pmsr.search.pilot import N_LEADERS, Choice, choose_noise
 from pmsr.search.restrictions import Restrictions
 from pmsr.settings import Search, Settings
@@ -104,7 +109,21 @@ def settle_noise(
     rules = Restrictions.of(search, data.names)
     if rules is None or rules.describe(best.program) is None:  # as it is spelled
         laws = (best, *laws)
-    return Settled(problem, settings, left, laws, table, first)
+    bench = Bench(Problem.of(data, settings, search.max_parameters), search, settings, random_seed)
+    return Settled(problem, settings, left, have_graphs(laws, bench), table, first)
+
+
+def have_graphs(laws: Sequence[Equation], bench: Bench) -> tuple[Equation, ...]:
+    """Return those of some laws that a search can begin with, as they are spelled.
+
+    A root of a root is a power once it is simplified, and a power may be no operator of the search.
+    """
+    kept = []
+    for law in laws:
+        with suppress(ValueError):
+            equation_genome(law, bench.primitives, rng=np.random.default_rng(0))
+            kept.append(law)
+    return tuple(kept)
 
 
 def first_part(search: Search) -> Search:

@@ -6,12 +6,14 @@ import pandas as pd
 import pytest
 
 from pmsr.data import make_data
+from pmsr.equation.expression import Equation
 from pmsr.estimator import BayesianSymbolicRegressor
 from pmsr.evidence.problem import Problem
 from pmsr.result.doubts import ResultWarning
+from pmsr.search.bench import Bench
 from pmsr.search.evolution import run_evolution
 from pmsr.search.finalists import weigh_finalists
-from pmsr.search.settling import first_part, settle_noise
+from pmsr.search.settling import first_part, have_graphs, settle_noise
 from pmsr.settings import QUICK, Search
 
 x = np.linspace(0.5, 4.0, 24)
@@ -95,6 +97,15 @@ def test_laws_that_start_a_second_search_keep_to_the_rules():
     # The second search would refuse a guess that does not.
     found = fitted(measured(planted=True), forbid={"*": ("+",)})
     assert found.result_.problem.noise.name == "student"
+
+
+def test_a_search_does_not_begin_with_a_root_of_a_root_that_became_a_power():
+    search = replace(SEARCH, operators=("+", "*", "sqrt"))
+    data = measured(planted=False)
+    problem = Problem.of(data, QUICK, search.max_parameters)
+    laws = [Equation(text, ["x"]) for text in ("c0 + c1*sqrt(sqrt(sqrt(x)))", "c0 + c1*x")]
+    kept = have_graphs(laws, Bench(problem, search, QUICK, 1))
+    assert [law.text for law in kept] == ["c0 + c1*x"]
 
 
 def test_outliers_are_seen_and_the_rest_of_the_budget_is_for_a_robust_search():
