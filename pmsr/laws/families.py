@@ -43,13 +43,16 @@ class Band:
     spread: Floats
 
 
-def probe_points(X: Floats) -> tuple[Floats, NDArray[np.int64]]:
+def probe_points(X: Floats, counts: Floats | None = None) -> tuple[Floats, NDArray[np.int64]]:
     """Return where curves are compared, and which of these are rows of the data.
 
     Parameters
     ----------
     X
         The data, of shape (N, d).
+    counts
+        How often each row was observed, of shape (N,); None for once. A row that was seen twice
+        counts as two that are next to each other.
 
     Returns
     -------
@@ -63,10 +66,13 @@ def probe_points(X: Floats) -> tuple[Floats, NDArray[np.int64]]:
     >>> rows.tolist(), np.unique(points[2:]).tolist()
     ([0, 1], [0.5])
     """
-    rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int))
+    last = np.cumsum(np.ones(len(X)) if counts is None else counts).astype(np.int64)
+    n = int(last[-1])
     rng = np.random.default_rng(0)
-    first = rng.integers(len(X), size=N_PROBES)
-    second = (first + rng.integers(1, len(X), size=N_PROBES)) % len(X)
+    first = rng.integers(n, size=N_PROBES)
+    second = (first + rng.integers(1, n, size=N_PROBES)) % n
+    seen = np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(np.int64))
+    rows, first, second = (np.searchsorted(last, k, side="right") for k in (seen, first, second))
     return np.vstack([X[rows], 0.5 * (X[first] + X[second])]), rows
 
 

@@ -66,7 +66,7 @@ def find_families(
     With groups, laws are compared in all of them, each with its own constants and noise.
     """
     parts = problem.parts or (problem,)
-    names, places = problem.data.names, [probe_points(part.data.X) for part in parts]
+    names, places = problem.data.names, [probe_points(p.data.X, p.data.counts) for p in parts]
 
     def look(one: FittedEquation) -> list[tuple[FittedEquation, Floats, NDArray[np.int64]]]:
         """Return the equation of each group, where it is compared, and which rows these are."""

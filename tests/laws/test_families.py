@@ -131,3 +131,12 @@ def test_weights_count_as_measurements_do():
 def test_where_a_curve_is_not_defined_nothing_is_known_of_it():
     found = band("c0*log(x - 2)", [1.0], np.array([[1.5], [2.5]]))
     assert np.isnan(found.values).tolist() == [True, False] and np.isfinite(found.spread).all()
+
+
+def test_a_row_that_was_seen_twice_is_probed_as_two_rows():
+    X = np.array([[0.5], [1.0], [4.0]])
+    counts = np.array([3.0, 1.0, 2.0])
+    points, rows = probe_points(X, counts)
+    often = np.repeat(X, counts.astype(int), axis=0)
+    np.testing.assert_array_equal(points, probe_points(often)[0])
+    assert rows.tolist() == [0, 0, 0, 1, 2, 2]
