@@ -496,7 +496,14 @@ def compare(arguments: argparse.Namespace) -> int:
     data = measured.data
     laws = [_read_equation(text, data, arguments.parameters) for text in arguments.equations]
     units = _read_units(arguments.units, measured)
-    read_units(units, list(data.names), data.target, interval=arguments.interval)  # or an error
+    # Or an error.
+    read_units(
+        units,
+        list(data.names),
+        data.target,
+        interval=arguments.interval,
+        constants=data.constants,
+    )
     measured.check_noise(arguments.noise, extra_noise=arguments.extra_noise)
     if path is not None:
         prepare_folder(path, force=arguments.force)

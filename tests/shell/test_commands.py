@@ -745,7 +745,7 @@ def test_units_in_names_are_written_down(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["H=mm"], "No unit for 'D'"),
+        (["H=mm"], "No unit for 'D' in --units. Add 'D=1' for a pure number"),
         (["H=mm", "D=foo"], "'foo', the unit of 'D', is not a unit"),
         (["H=mm", "D=mm", "D=cm"], "'D' has two units"),
         (["H=mm", "D=mm", "Q=s"], "units names 'Q'"),
