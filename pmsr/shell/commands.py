@@ -491,6 +491,12 @@ def _warm_up(data: Data, n_jobs: int | None) -> None:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Weigh equations that the user wrote."""
+    kinds = (*TEXT, *PARQUET, *EXCEL)
+    swapped = [text for text in arguments.equations if Path(text).suffix in kinds]
+    if swapped and arguments.data.suffix not in kinds:
+        raise ValueError(
+            f"The file comes first: pmsr compare {shlex.quote(swapped[0])} EQUATION --target COLUMN"
+        )
     measured = _read_measurements(arguments)
     path = arguments.out
     data = measured.data

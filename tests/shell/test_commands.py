@@ -856,6 +856,11 @@ def test_what_is_no_column_in_an_equation_has_a_way_out(data, equations, words, 
     assert words in error and error.count("\n") == 1
 
 
+def test_a_file_behind_an_equation_is_put_in_front_of_it(data, capsys):
+    assert main(["compare", "c0*H", data, "--target", "D"]) == 1
+    assert "The file comes first: " in capsys.readouterr().err
+
+
 def test_a_comparison_does_not_mind_columns_that_no_equation_names(tmp_path, capsys):
     """Of a file from a laboratory: an index, remarks, gaps, and one column that is there twice."""
     X, y = SHELF
