@@ -206,6 +206,8 @@ def read_units(
     for name in units:
         if name not in names:
             raise ValueError(_not_in_data(name, names))
+    # A known constant without a unit has the one that fits.
+    units = {**{name: UNKNOWN for name in constants if name in names}, **units}
     missing = [name for name in names if name not in units]
     if missing:
         raise ValueError(

@@ -491,12 +491,25 @@ def _warm_up(data: Data, n_jobs: int | None) -> None:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Weigh equations that the user wrote."""
+    kinds = (*TEXT, *PARQUET, *EXCEL)
+    swapped = [text for text in arguments.equations if Path(text).suffix in kinds]
+    if swapped and arguments.data.suffix not in kinds:
+        raise ValueError(
+            f"The file comes first: pmsr compare {shlex.quote(swapped[0])} EQUATION --target COLUMN"
+        )
     measured = _read_measurements(arguments)
     path = arguments.out
     data = measured.data
     laws = [_read_equation(text, data, arguments.parameters) for text in arguments.equations]
     units = _read_units(arguments.units, measured)
-    read_units(units, list(data.names), data.target, interval=arguments.interval)  # or an error
+    # Or an error.
+    read_units(
+        units,
+        list(data.names),
+        data.target,
+        interval=arguments.interval,
+        constants=data.constants,
+    )
     measured.check_noise(arguments.noise, extra_noise=arguments.extra_noise)
     if path is not None:
         prepare_folder(path, force=arguments.force)

@@ -26,6 +26,10 @@ _WORDS = (
     (r"\bgenerations=(?=\W|$)", "--generations"),
     (r"\binterval names\b", "--interval names"),
     (r"\bunits names\b", "--units names"),
+    (
+        r"No unit for '(.*?)'\. Write \"1\" for a pure number, \"\?\" if it is not known\.",
+        r"No unit for '\1' in --units. Add '\1=1' for a pure number, '\1=?' if it is not known.",
+    ),
     (r" Use pmsr\.\w+\(.*?\)\.", ""),
     (r" If they are classes, give each a column of 0 and 1: pandas\.get_dummies\(X\)\.", ""),
     (r" Convert them with astype\(float\), or leave the column out\.", " Leave the column out."),

@@ -159,6 +159,16 @@ def test_an_arbitrary_zero_is_charged_also_where_units_are_known():
         assert count_coincidences(program, 1, generators=units.generators) == wanted
 
 
+def test_a_constant_without_a_unit_has_the_one_that_fits():
+    given = {"h": "m", "t": "s"}
+    units = read_units(given, ["h", "g"], "t", constants=["g"])
+    assert units.by_name == {"h": "m", "g": "?", "t": "s"}
+    program = Equation("sqrt(2*h/g)", ["h", "g"]).program
+    assert count_coincidences(program, 2, generators=units.generators) == Coincidences()
+    with pytest.raises(ValueError, match="No unit for 'g'"):
+        read_units(given, ["h", "g"], "t")
+
+
 def test_a_zero_that_degrees_say_binds_a_law_also_where_it_is_said_again():
     for interval in ([], ["t"]):
         units = read_units({"t": "degC", "y": "m"}, ["t"], "y", interval=interval)

@@ -745,7 +745,7 @@ def test_units_in_names_are_written_down(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["H=mm"], "No unit for 'D'"),
+        (["H=mm"], "No unit for 'D' in --units. Add 'D=1' for a pure number"),
         (["H=mm", "D=foo"], "'foo', the unit of 'D', is not a unit"),
         (["H=mm", "D=mm", "D=cm"], "'D' has two units"),
         (["H=mm", "D=mm", "Q=s"], "units names 'Q'"),
@@ -854,6 +854,11 @@ def test_what_is_no_column_in_an_equation_has_a_way_out(data, equations, words, 
     assert main(["compare", data, *equations, "--target", "D"]) == 1
     error = capsys.readouterr().err
     assert words in error and error.count("\n") == 1
+
+
+def test_a_file_behind_an_equation_is_put_in_front_of_it(data, capsys):
+    assert main(["compare", "c0*H", data, "--target", "D"]) == 1
+    assert "The file comes first: " in capsys.readouterr().err
 
 
 def test_a_comparison_does_not_mind_columns_that_no_equation_names(tmp_path, capsys):
