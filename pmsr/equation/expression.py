@@ -452,9 +452,9 @@ def _unknown(name: str, variables: Sequence[str], parameters: Sequence[str]) -> 
     close = find_closest(name, known, cutoff=0.55)  # a is not tan
     return (
         f"Unknown name {name!r}. {_meant(close)}{_suggestion('', variables)} A parameter is a word "
-        "plus digits, such as c0, or listed: "
-        f"pmsr.Equation(text, variables, parameters=[{name!r}]), in the shell --parameters {name}; "
-        f"functions: {', '.join(function_names())}."
+        f"plus digits, such as c0, or listed: parameters=[{name!r}] of pmsr.Equation or of "
+        f"pmsr.compare, in the shell --parameters {name}; functions: "
+        f"{', '.join(function_names())}."
     )
 
 

@@ -44,6 +44,7 @@ def compare(
     sample_weight: Any = None,
     constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
+    parameters: Sequence[str] = (),
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
     units: Mapping[str, str] | str | None = None,
@@ -59,7 +60,9 @@ def compare(
     ----------
     equations, X, y, y_err, X_err, groups, sample_weight
         As in `weigh_equations`, which returns posteriors and predictions too.
-    settings, law_prior, units, interval, random_seed, callback, options
+    constants, priors, parameters, settings, law_prior, units, interval
+        As there.
+    random_seed, callback, options
         As there.
     verbose
         Whether to show progress in a terminal, if it takes longer than a moment.
@@ -97,6 +100,7 @@ def compare(
             sample_weight=sample_weight,
             constants=constants,
             priors=priors,
+            parameters=parameters,
             settings=settings,
             law_prior=law_prior,
             units=units,
@@ -172,6 +176,7 @@ def weigh_equations(
     sample_weight: Any = None,
     constants: Mapping[str, Any] | None = None,
     priors: Mapping[str, Any] | None = None,
+    parameters: Sequence[str] = (),
     settings: Settings | None = None,
     law_prior: LawPriorOption = "uniform",
     units: Mapping[str, str] | str | None = None,
@@ -204,6 +209,9 @@ def weigh_equations(
         Proper priors of parameters by name: a PyMC distribution of one number without a name, such
         as ``{"c1": pm.HalfNormal.dist(2)}``, or a value and its standard error. They hold for all
         equations that have a parameter of that name.
+    parameters
+        Names of parameters that are not a word with digits, such as ``["a", "b"]``, as in
+        :class:`pmsr.Equation`: each equation has those that it names.
     settings
         Fraction, priors and sizes; by default ``pmsr.settings.FINALIST``, which repeats every run
         four times. Where ``gamma`` depends on the number of parameters (``"ohagan"``), the largest
@@ -251,7 +259,7 @@ def weigh_equations(
         constants=constant,
     )
     settings = check_settings(settings, FINALIST, options)
-    named = _read_equations(equations, data)
+    named = _read_equations(equations, data, parameters)
     check_priors(own_priors, list(named.values()))
     check_twice(own_priors, constant)
     largest = max(len(equation.parameters) for equation in named.values())
@@ -317,7 +325,7 @@ def weigh_equations(
     )
 
 
-def _read_equations(equations: Any, data: Data) -> dict[str, Equation]:
+def _read_equations(equations: Any, data: Data, parameters: Sequence[str]) -> dict[str, Equation]:
     """Return the equations under their names, after checking what the user wrote."""
     if isinstance(equations, str | Equation) or not isinstance(equations, Mapping | Sequence):
         raise ValueError(
@@ -349,5 +357,5 @@ def _read_equations(equations: Any, data: Data) -> dict[str, Equation]:
             exact = [key for key, one in data.constants.items() if one.prior is None]
             named[name] = equation.with_variables(exact)
         else:
-            named[name] = Equation(equation, data.names)
+            named[name] = Equation(equation, data.names, parameters)
     return named

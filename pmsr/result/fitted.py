@@ -21,6 +21,7 @@ from pmsr.equation.notation import (
     to_plain,
 )
 from pmsr.equation.program import evaluate
+from pmsr.evidence.distributions import read_priors
 from pmsr.evidence.evidence import Evidence, Weighed, make_target, seed_for
 from pmsr.evidence.model import make_model
 from pmsr.evidence.noise import Columns
@@ -32,7 +33,7 @@ from pmsr.evidence.prediction import (
     describe_undefined,
     predict_mixture,
 )
-from pmsr.evidence.problem import Problem
+from pmsr.evidence.problem import Problem, check_priors, check_twice
 from pmsr.evidence.proposal import Target
 from pmsr.laws.coincidences import column_signs, describe_coincidences
 from pmsr.laws.units import (
@@ -519,17 +520,39 @@ class FittedEquation:
         )
 
     # Any: a pymc.Model, which this layer does not import.
-    def to_pymc(self) -> Any:
+    # Any: PyMC's distributions and models.
+    def to_pymc(self, *, priors: Mapping[str, Any] | None = None) -> Any:
         """Return the equation as a plain PyMC model, its parameters flat where the evidence has it.
 
         It starts at the best fit: sample it by ``pm.sample(init="adapt_diag")``, because the jitter
-        of PyMC's default can leave the region. To change a prior, use :func:`pmsr.build_model` with
-        ``priors=``.
+        of PyMC's default can leave the region.
+
+        Parameters
+        ----------
+        priors
+            Proper priors of parameters by name, as in :func:`pmsr.compute_evidence`, in place of
+            those of the fit. The others stay flat on predictions; if there are none,
+            ``pm.sample_prior_predictive`` draws from the priors.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> from pmsr.data import load_galileo
+        >>> from pmsr.result.comparison import weigh_equations
+        >>> root = weigh_equations(["c0*sqrt(H)"], *load_galileo("shelf"), random_seed=1).best
+        >>> model = root.to_pymc(priors={"c0": pm.Normal.dist(45, 5)})
+        >>> [(one.name, one.owner.op.name) for one in model.free_RVs]
+        [('c0', 'normal'), ('sigma', 'uniform')]
         """
-        region = None
-        if self.equation.parameters:
-            region = self._target().region
-        return make_model(self.equation, self.problem, region)
+        own = read_priors(priors)
+        check_priors(own, [self.equation])
+        check_twice(own, self.problem.data.constants)
+        equation, problem = self.problem.with_priors(own).suit(self.equation)
+        n_flat = len(equation.parameters) - len(problem.given)
+        if not equation.parameters or (own and n_flat == 0):  # nothing needs a region
+            return make_model(equation, problem)
+        target = self._fit_again(equation, problem) if own else self._target()
+        return make_model(equation, problem, target.region)
 
     def _target(self) -> Target:
         """Return the density over the region that log q came from."""
@@ -537,9 +560,12 @@ class FittedEquation:
             if self.weighed.fit is not None:
                 return self.weighed.target(self.problem)
             # A conventional search, another spelling, or a result that was loaded.
-            rng = np.random.Generator(np.random.PCG64(self._seed()))
-            sizes = self.settings
-            return make_target(self.equation.program, self.problem, sizes.n_multistarts, rng=rng)
+            return self._fit_again(self.equation, self.problem)
+
+    def _fit_again(self, equation: Equation, problem: Problem) -> Target:
+        rng = np.random.Generator(np.random.PCG64(self._seed()))
+        with one_blas_thread():
+            return make_target(equation.program, problem, self.settings.n_multistarts, rng=rng)
 
     def to_callable(self) -> Callable[..., Floats]:
         """Return a function of the variables, in their order, that computes the best fit.

@@ -318,7 +318,7 @@ class GroupedEquation(FittedEquation):
         return doubts
 
     # Any: a pymc.Model, which this layer does not import.
-    def to_pymc(self) -> Any:
+    def to_pymc(self, *, priors: Mapping[str, Any] | None = None) -> Any:
         """Refuse: each group has a model of its own, ``parts["label"].to_pymc()``."""
         raise ValueError(self._of_one_group("A PyMC model", "to_pymc()"))
 

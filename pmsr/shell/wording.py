@@ -21,7 +21,7 @@ _WORDS = (
     (r"\bmax_time\b", "--time"),
     (r"\bpopulation_size\b", "--population"),
     (r"\bn_islands\b", "--islands"),
-    (r"listed: pmsr\.Equation\([^)]*\), in the shell --parameters", "listed: --parameters"),
+    (r"listed: parameters=\[.*?\] of .*?, in the shell --parameters", "listed: --parameters"),
     (r"\bparameters=(?=\W|$)", "--parameters"),
     (r"\bgenerations=(?=\W|$)", "--generations"),
     (r"\binterval names\b", "--interval names"),

@@ -328,3 +328,13 @@ def test_units_stand_in_the_table_of_a_comparison_and_may_be_those_of_the_names(
         compare(["c0*H"], X, y, units="auto")
     with pytest.raises(ValueError, match="No unit for 'D'"):
         compare(["c0*H"], X, y, units={"H": "mm"})
+
+
+def test_parameters_may_have_names_of_ones_own():
+    X, y = load_galileo("shelf")
+    table = compare(["a*sqrt(H)", "a*H + b"], X, y, parameters=["a", "b"], random_seed=1)
+    plain = compare(["c0*sqrt(H)", "c0*H + c1"], X, y, random_seed=1)
+    assert table["log_q"].to_list() == plain["log_q"].to_list()
+    assert table["estimates"].iloc[0].startswith("a = ")
+    with pytest.raises(ValueError, match=r"Unknown name 'b'.*listed: parameters=\['b'\] of"):
+        compare(["a*H + b"], X, y, parameters=["a"])

@@ -7,8 +7,10 @@ from html.parser import HTMLParser
 import arviz as az
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytest
 import sympy
+from scipy.stats import halfnorm, norm
 
 from pmsr.data import load_galileo, make_sine
 from pmsr.equation.program import evaluate
@@ -320,6 +322,48 @@ def test_a_model_for_pymc_holds_what_the_evidence_holds():
     assert np.isfinite(model.compile_logp(mode="FAST_COMPILE")(point))
     value = float(model[held].eval())
     assert value * float(point[free]) == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_model_for_pymc_takes_priors_in_place_of_flat_ones():
+    X = np.linspace(0.2, 3.0, 9)[:, None]
+    rng = np.random.default_rng(5)
+    y = 2.0 * np.exp(-0.7 * X[:, 0]) + 0.05 * rng.standard_normal(9)
+    fitted = fit("c0*exp(-c1*x0)", X, y)
+    both = {"c0": pm.Normal.dist(2.0, 0.5), "c1": pm.HalfNormal.dist(1.0)}
+    model = fitted.to_pymc(priors=both)
+    assert (
+        pm.sample_prior_predictive(7, model=model, random_seed=1).prior_predictive["y"].size == 63
+    )
+    low, high = fitted.evidence.sigma_bounds
+
+    def expected(c0, c1, sigma):
+        log_prior = norm.logpdf(c0, 2.0, 0.5) + halfnorm.logpdf(c1, scale=1.0) - np.log(high - low)
+        return log_prior + norm.logpdf(y, c0 * np.exp(-c1 * X[:, 0]), sigma).sum()
+
+    density = model.compile_logp(jacobian=False, mode="FAST_COMPILE")
+    for c0, c1, sigma in ((1.8, 0.6, 0.1), (2.3, 0.9, 0.2)):
+        at = {
+            "c0": c0,
+            "c1_log__": np.log(c1),
+            "sigma_interval__": np.log(sigma - low) - np.log(high - sigma),
+        }
+        assert density(at) == pytest.approx(expected(c0, c1, sigma))
+    # The other stays flat on predictions, given c1: the volume is then the length of df/dc0.
+    one = fitted.to_pymc(priors={"c1": pm.HalfNormal.dist(1.0)})
+    density = one.compile_logp(jacobian=False, mode="FAST_COMPILE")
+    sigma = 0.5 * (low + high)
+    values = [
+        density({"c0": 2.0, "c1_log__": np.log(c1), "sigma_interval__": 0.0}) for c1 in (0.5, 1)
+    ]
+    ends = [
+        norm.logpdf(y, 2.0 * np.exp(-c1 * X[:, 0]), sigma).sum()
+        + halfnorm.logpdf(c1)
+        + 0.5 * np.log(np.sum(np.exp(-2.0 * c1 * X[:, 0])))
+        for c1 in (0.5, 1.0)
+    ]
+    assert values[1] - values[0] == pytest.approx(ends[1] - ends[0])
+    with pytest.raises(ValueError, match="There is no parameter 'c2' to have a prior"):
+        fitted.to_pymc(priors={"c2": pm.HalfNormal.dist(1.0)})
 
 
 def test_a_law_says_in_words_what_is_true_in_one_unit_only():
