@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pmsr.evidence.model import build_model
     from pmsr.evidence.posterior import sample_posterior
     from pmsr.evidence.prediction import predict
+    from pmsr.laws.prior import LawPrior
     from pmsr.result.comparison import compare, weigh_equations
     from pmsr.result.doubts import ResultWarning
     from pmsr.settings import Search, Settings
@@ -26,6 +27,7 @@ __all__ = [
     "BayesianSymbolicRegressor",
     "Equation",
     "Evidence",
+    "LawPrior",
     "Operator",
     "ResultWarning",
     "Search",
@@ -49,6 +51,7 @@ _MODULE_OF = {
     "BayesianSymbolicRegressor": "pmsr.estimator",
     "Equation": "pmsr.equation.expression",
     "Evidence": "pmsr.evidence.evidence",
+    "LawPrior": "pmsr.laws.prior",
     "Operator": "pmsr.equation.operators",
     "ResultWarning": "pmsr.result.doubts",
     "Search": "pmsr.settings",

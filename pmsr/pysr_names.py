@@ -15,7 +15,7 @@ _INSTEAD = {
     "Use max_time=.": "timeout_in_seconds",
     "Use search=pmsr.Search(max_evaluations=...).": "max_evals",
     "Use patience=, or a function in callbacks= that returns True.": "early_stop_condition",
-    "Use law_prior=pmsr.laws.prior.LawPrior(...), which has the cost of every operator.": (
+    "Use law_prior=pmsr.LawPrior(...), which has the cost of every operator.": (
         "parsimony adaptive_parsimony_scaling use_frequency use_frequency_in_tournament "
         "complexity_of_operators complexity_of_constants complexity_of_variables complexity_mapping"
     ),

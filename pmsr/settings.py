@@ -530,7 +530,7 @@ class Search:
     law_prior
         How probable laws are before any data are seen: ``"description"``, the shorter and the less
         dependent on units the more probable; ``"uniform"``, all alike, as in the paper; a
-        :class:`pmsr.laws.prior.LawPrior` with costs of your own; or a function of an equation that
+        :class:`pmsr.LawPrior` with costs of your own; or a function of an equation that
         returns the log of its probability, but for a constant.
     interval
         Names of columns whose zero is arbitrary, such as a date or degrees Celsius: laws that

@@ -244,7 +244,7 @@ def derive_operator(name: str, form: Callable[..., Any]) -> Operator:
     symbols = sympy.symbols("a b", real=True)[:arity]
     try:
         expression = sympy.sympify(form(*symbols)).doit()
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, ArithmeticError, ValueError, NameError) as error:
         raise ValueError(
             f"The form of {name!r} must be made of SymPy functions, such as sympy.sin: {error}."
         ) from None

@@ -111,6 +111,7 @@ def test_a_row_is_derived_from_its_sympy_form():
     ("form", "message"),
     [
         (lambda x: math.sin(x), "must be made of SymPy functions"),
+        (lambda x: x + 1 / 0, "must be made of SymPy functions.*division by zero"),
         (lambda x: sympy.Integer(3), "must be a SymPy expression in its arguments, got 3"),
         (lambda x, y, z: x, "must have 1 or 2 arguments, got x, y, z"),
         (sympy.Max, "must have 1 or 2 arguments, got .args"),
