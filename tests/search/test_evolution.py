@@ -322,7 +322,8 @@ def test_equations_that_could_not_be_weighed_are_counted():
 
 def test_a_search_that_ran_out_of_time_can_go_on_from_its_last_generation(tmp_path):
     path = tmp_path / "state.npz"
-    search = Search(**{**vars(SMALL), "generations": 10**6, "max_time": 0.5})
+    # Long enough for a first population, also where other work goes on.
+    search = Search(**{**vars(SMALL), "generations": 10**6, "max_time": 3.0})
     found = run_evolution(SHELF, search=search, random_seed=0, checkpoint=path)
     assert found.stopped == "max_time"
     assert read_progress(path)[0] == found.history[-1]["generation"]
