@@ -126,15 +126,31 @@ class Data:
         >>> merged.X.ravel(), merged.counts
         (array([1., 3.]), array([1., 2.]))
         """
+        first, which = self._find_equal()
+        if self.counts is None and len(first) == len(self.y):
+            return self
+        counts = np.bincount(which, weights=self.counts).astype(np.float64)
+        return replace(self.take(first), counts=counts)
+
+    @property
+    def distinct(self) -> NDArray[np.int64]:
+        """Places of the rows that differ, the first of each, in order.
+
+        Examples
+        --------
+        >>> make_data([3, 1, 3], [2.0, 4.0, 2.0]).distinct
+        array([0, 1])
+        """
+        return np.sort(self._find_equal()[0])
+
+    def _find_equal(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first of each of the rows that differ, sorted, and which of them a row is."""
         known = [one for one in (self.X_err, self.y_err) if one is not None]
         labels = sorted(set(self.groups or ()))
         groups = [labels.index(label) for label in self.groups or ()]
         table = np.column_stack([self.X, self.y, *known, *([groups] if groups else [])])
         _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        if self.counts is None and len(first) == len(self.y):
-            return self
-        counts = np.bincount(which.ravel(), weights=self.counts).astype(np.float64)
-        return replace(self.take(first), counts=counts)
+        return first, which.ravel()
 
     @property
     def spread(self) -> float:

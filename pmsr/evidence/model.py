@@ -29,6 +29,7 @@ from pmsr.evidence.volume import (
     log_inside,
     log_no_alias,
     log_no_pole,
+    log_one_side,
     log_volume,
 )
 from pmsr.limits import check_time
@@ -47,9 +48,11 @@ _RESERVED = {
     "y_err",
     "X_err",
     "repeats",
-    "repeated",
     "volume",
     "region",
+    "side",
+    "signs",
+    "repeated",
     "observation",
     "column",
 }
@@ -191,6 +194,8 @@ def make_model(
             signs = [-1.0 if known.get(one.name, 1.0) < 0.0 else 1.0 for one in flat_theta]
             least = pt.min(pt.stack([s * one for s, one in zip(signs, flat_theta, strict=True)]))
             pm.Potential("signs", pt.switch(least > 0.0, 0.0, -np.inf))
+        if problem.noise.is_mirrored:
+            pm.Potential("side", log_one_side(mu, problem.noise.signs(data)))
         flat = problem.noise.link is None and is_linear(equation.program, held)
         if problem.parameter_prior == "invariant" and flat_theta and (given or not flat):
             weights = _volume_weights(problem, region)
@@ -259,11 +264,14 @@ def _volume_weights(problem: Problem, region: Region | SurfaceRegion | None) -> 
 
 
 def _whiten(mu: Any, problem: Problem, weights: Floats | None) -> Any:
-    """Return predictions in the space of weighed residuals, as `Problem.whiten` does."""
-    signs, link = problem.noise.signs(problem.data), problem.noise.link
-    value = mu if signs is None else mu * signs
+    """Return predictions in the space of weighed residuals, as `Problem.whiten` does.
+
+    Where they have the wrong sign there is no likelihood, and this is a number all the same: with
+    NaN the density would not be zero, but no density.
+    """
+    link, value = problem.noise.link, mu
     if link is not None:
-        value = OPERATORS[link.operator].pytensor(value)
+        value = OPERATORS[link.operator].pytensor(abs(mu))
     return value if weights is None else value * weights
 
 

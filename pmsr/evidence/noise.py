@@ -100,6 +100,9 @@ class Noise:
     standard: Standard = NORMAL
     """The distribution of a new observation, less its mean, in units of its size."""
 
+    is_mirrored = False
+    """Whether the density alone would let predictions have the wrong sign."""
+
     words = "normal noise of one size"
 
     @property
@@ -427,6 +430,7 @@ class Proportional(Noise):
 
     name = "proportional"
     is_exact = False
+    is_mirrored = True
     link = LOG
     words = "normal noise in proportion to the prediction"
 
@@ -517,7 +521,20 @@ class LogNormal(Noise):
         return np.exp(mixture_quantile(probability, _log(mu), sigma, weights))
 
     def distribution(self, mu: Any, sigma: Any, columns: Mapping[str, Any]) -> tuple[Any, Any]:
-        return pm.LogNormal, {"mu": pm.math.log(mu), "sigma": sigma}
+        return Factors, {"mu": pm.math.log(pm.math.maximum(mu, 0.0)), "sigma": sigma}
+
+
+class FactorsRV(type(pm.LogNormal.rv_op)):  # type: ignore[misc]
+    """What cannot be drawn where the law has no logarithm: NaN."""
+
+    def rng_fn(self, rng: np.random.Generator, mu: Any, sigma: Any, size: Any) -> Any:
+        return np.where(np.isneginf(mu), np.nan, rng.lognormal(mu, sigma, size))
+
+
+class Factors(pm.LogNormal):
+    """PyMC's log-normal distribution: its density is zero where the law has no logarithm."""
+
+    rv_op = FactorsRV()
 
 
 class Poisson(Noise):

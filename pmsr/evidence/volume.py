@@ -81,6 +81,11 @@ def log_inside(mu: Any, region: SurfaceRegion) -> Any:
     return _log_of(pt.min(pt.stack(squares)) <= region.radius**2)
 
 
+def log_one_side(mu: Any, signs: Floats | None) -> Any:
+    """Return 0 where predictions have the signs of the measurements; None if all are positive."""
+    return _log_of(pt.min(mu if signs is None else mu * signs) > 0.0)
+
+
 def log_no_pole(vector: Any) -> Any:
     """Return 0 where a denominator, at the rows, keeps its sign."""
     return _log_of(pt.min(vector) * pt.max(vector) > 0.0)

@@ -497,7 +497,9 @@ class FittedEquation:
         n = self.problem.n
         # What interpolates has too few points, too: the stronger word is enough.
         doubts += doubt_interpolation(residuals, y, p) or doubt_number_of_points(n, p)
-        doubts += doubt_noise(self.normal_residuals, y, self.problem.noise)
+        # A row that stands there twice is one measurement, as with a count.
+        distinct = self.normal_residuals[self.data.distinct]
+        doubts += doubt_noise(distinct, y, self.problem.noise)
         doubts += doubt_beyond(self.equation.text, self.data, self.used, self._curve)
         try:
             return doubts + list(self.draws.reasons)

@@ -303,13 +303,15 @@ class GroupedEquation(FittedEquation):
         doubts = doubt_evidence(self.equation.text, self.evidence)
         if self.evidence.failure is not None:
             return doubts
-        p = len(self.equation.parameters)
+        p, data = len(self.equation.parameters), [one.data for one in self.parts.values()]
         for label, one in self.parts.items():
             y, residuals = one.data.y, one.residuals
             own = doubt_interpolation(residuals, y, p) or doubt_number_of_points(one.problem.n, p)
             own += doubt_beyond(one.equation.text, one.data, one.used, one._curve)
             doubts += [f"Group {label!r}: {doubt}" for doubt in own]
-        doubts += doubt_noise(self.normal_residuals, self.data.y, self.problem.noise)
+        parts = np.split(self.normal_residuals, np.cumsum([len(d.y) for d in data])[:-1])
+        distinct = [part[one.distinct] for part, one in zip(parts, data, strict=True)]
+        doubts += doubt_noise(np.concatenate(distinct), self.data.y, self.problem.noise)
         try:
             for label, one in self.parts.items():
                 doubts += [f"Group {label!r}: {reason}" for reason in one.draws.reasons]

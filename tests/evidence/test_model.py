@@ -262,3 +262,30 @@ def test_where_counts_have_no_mean_the_other_draws_are_none_the_worse():
     known = mu >= 0.0
     z = (y[known] - mu[known]) / np.sqrt(np.maximum(mu[known], 1.0))
     assert abs(z.mean()) < 4.0 / np.sqrt(known.sum())
+
+
+@pytest.mark.parametrize(
+    ("noise", "sign"), [("proportional", 1), ("proportional", -1), ("lognormal", 1), ("poisson", 1)]
+)
+@pytest.mark.parametrize("limited", [True, False])
+def test_predictions_of_the_wrong_sign_have_no_density_where_the_noise_needs_one(
+    noise, sign, limited
+):
+    x = np.linspace(0.5, 4.0, 14)
+    y, law = sign * np.round(30.0 * np.exp(-0.4 * x)), "c0*exp(c1*x0)"
+    region = fit_equation(law, x, y, noise=noise, random_seed=1).region if limited else None
+    model = build_model(law, x, y, noise=noise, region=region)
+    logp, start = model.compile_logp(), model.initial_point()
+    start |= {"c0": np.array(30.0 * sign), "c1": np.array(-0.4)}
+    assert np.isfinite(logp(start))
+    assert logp(start | {"c0": -start["c0"]}) == -np.inf
+
+
+def test_where_a_factor_has_no_median_nothing_is_drawn():
+    priors = {"c0": (0.0, 1.0), "c1": (0.0, 0.1)}
+    X, y = np.array([1.0, 2.0]), [1.0, 2.0]
+    with build_model("c0 + c1*x0", X, y, noise="lognormal", priors=priors):
+        mode = {"mode": Mode(linker="py")}
+        found = pm.sample_prior_predictive(100, random_seed=1, compile_kwargs=mode)
+    mu, drawn = np.asarray(found.prior["mu"]), np.asarray(found.prior_predictive["y"])
+    assert (mu <= 0.0).any() and np.array_equal(np.isnan(drawn), mu <= 0.0)

@@ -14,6 +14,7 @@ from scipy.stats import halfnorm, norm
 
 from pmsr.data import load_galileo, make_sine
 from pmsr.equation.program import evaluate
+from pmsr.evidence.diagnostics import normality
 from pmsr.evidence.evidence import make_target
 from pmsr.evidence.posterior import sample_posterior
 from pmsr.evidence.prediction import predict
@@ -485,3 +486,15 @@ def test_the_number_of_observations_is_that_of_the_counts():
     ).best
     assert any(doubt.startswith("There are 3 observations") for doubt in few.warnings)
     assert not any("observations" in doubt for doubt in many.warnings)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_rows_that_stand_there_often_raise_no_doubt_that_their_counts_do_not(grouped):
+    # Ten rows at normal quantiles, fifty times each: no test takes so many equal values for normal.
+    x = np.array([1.0, 2.0] * 5)
+    y = 3.0 * x + 0.1 * norm.ppf((np.arange(10) + 0.5) / 10)
+    rows = np.repeat(np.arange(10), 50)
+    labels = {"groups": ["a", "b"] * 250} if grouped else {}  # every measurement in both
+    one = weigh_equations(["c0*x0"], x[rows], y[rows], random_seed=1, **labels).best
+    assert normality(one.normal_residuals) < 1e-3
+    assert not any("do not look normal" in doubt for doubt in one.warnings)
