@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sympy import Function
 
 from pmsr.data import Data
 from pmsr.equation.expression import Equation
+from pmsr.equation.operators import added_operators
 from pmsr.evidence.evidence import Evidence, Weighed, is_flat
 from pmsr.evidence.priors import read_known
 from pmsr.evidence.problem import Problem
 from pmsr.files import BROKEN, as_count, as_history, as_list, as_number, as_seed, as_text
 from pmsr.laws.units import read_units, units_of
+from pmsr.result.fitted import FittedEquation
 from pmsr.result.grouped import fitted_equation
 from pmsr.result.result import Result
 from pmsr.result.storage import (
@@ -32,6 +35,12 @@ from pmsr.result.storage import (
 )
 from pmsr.search.engines import engine_of
 from pmsr.settings import ADDED, Search, Settings
+
+SAME_ERROR = 1e-6  # of the target's size, and of the error itself: what computers may differ by
+
+
+class Redefined(ValueError):
+    """An operator of a user's has another form than when the result was saved."""
 
 
 def load_result(path: str | Path) -> Result:
@@ -52,6 +61,8 @@ def decode_result(
     """Make a result of what a folder holds; errors say that ``path`` is damaged."""
     try:
         return _decode(header, arrays)
+    except Redefined as error:
+        raise ValueError(f"{path} {error}") from None
     except BROKEN as error:
         unknown = re.match(r"Unknown function '(\w+)'", str(error))
         if unknown is not None:
@@ -126,6 +137,7 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
             fitted.__dict__["draws"] = read_draws(
                 record["posterior"], f"{place}.", arrays, equation.parameters, evidence.gamma
             )
+        _check_added(fitted)
         equations.append(fitted)
     names = header["names"]
     # An earlier version saved neither.
@@ -158,6 +170,27 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Re
     if result.n_failed is not None and result.n_failed > result.n_candidates:
         raise ValueError(f"{result.n_failed} of {result.n_candidates} equations failed")
     return result
+
+
+def _check_added(fitted: FittedEquation) -> None:
+    """Refuse operators that a user added, with which a law no longer predicts what it did."""
+    functions = fitted.equation.expression.atoms(Function)
+    used = {type(one) for one in functions}
+    added = [row.name for row in added_operators() if row.sympy in used]
+    for one in (fitted.parts.values() or (fitted,)) if added else ():
+        if one.evidence.failure is not None:
+            continue
+        known = one.evidence.rmse
+        with np.errstate(all="ignore"):
+            found = one.problem.rmse(one.equation.program, one.theta)
+        size = known + float(np.max(np.abs(one.data.y)))
+        if not abs(found - known) <= SAME_ERROR * size:
+            names = ", ".join(map(repr, added))
+            raise Redefined(
+                f"was saved with {names} of another form: the RMSE of {one.equation.text!r} was "
+                f"{known:.6g}, and with the operators that are there it is {found:.6g}. Load it in "
+                "a new process, and add them with the forms that they had."
+            )
 
 
 def _read_problem(

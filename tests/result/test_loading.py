@@ -7,10 +7,12 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+import sympy
 from shelf import GRID, SAVED, SEARCH, SHELF, wrap
 
 import pmsr
 from pmsr.data import make_data
+from pmsr.equation.operators import OPERATORS
 from pmsr.laws.prior import LawCounts, LawPrior
 from pmsr.result.comparison import weigh_equations
 from pmsr.result.loading import load_result
@@ -306,3 +308,21 @@ def test_units_of_a_search_are_saved_also_of_columns_that_do_not_vary(tmp_path):
     (tmp_path / HEADER).write_text(json.dumps(header))
     with pytest.raises(ValueError, match=r"is damaged.*The unit of 'H' must be a text"):
         load_result(tmp_path)
+
+
+def test_a_result_is_refused_where_an_operator_has_another_form_than_it_had(tmp_path):
+    x = np.linspace(0.5, 6.0, 12)
+    y = 3.0 * np.sin(x) / x + 0.1 * np.cos(7.0 * x)
+    try:
+        pmsr.add_operator("bent", lambda a: sympy.sin(a) / a)
+        before = weigh_equations(["c0*bent(x0)", "c0/x0"], x, y, random_seed=1)
+        before.save(tmp_path)
+        np.testing.assert_array_equal(load_result(tmp_path).predict(x), before.predict(x))
+        del OPERATORS["bent"]
+        with pytest.raises(ValueError, match=r"with the operator 'bent', which is not there"):
+            load_result(tmp_path)
+        pmsr.add_operator("bent", lambda a: sympy.cos(a) / a)
+        with pytest.raises(ValueError, match=r"saved with 'bent' of another form: the RMSE of 'c0"):
+            load_result(tmp_path)
+    finally:
+        OPERATORS.pop("bent", None)
