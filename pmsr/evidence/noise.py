@@ -400,9 +400,14 @@ class Student(Noise):
         return np.sqrt((STUDENT_NU + 1) / (STUDENT_NU + ratio**2)), sigma
 
     def log_density(self, y: Floats, mu: Floats, sigma: Floats, columns: Columns) -> Floats:
-        z = (y - mu) / sigma
-        tail = 0.5 * (STUDENT_NU + 1) * np.log1p(z * z / STUDENT_NU)
-        return np.asarray(self._constant - np.log(sigma) - tail)
+        # In place: with many rows, new arrays take longer than what is computed.
+        log = np.asarray((y - mu) / sigma)
+        log *= log
+        log /= STUDENT_NU
+        np.log1p(log, out=log)
+        log *= -0.5 * (STUDENT_NU + 1)
+        log += self._constant - np.log(sigma)
+        return log
 
     def most_likely_sigma(self, y: Floats, mu: Floats, counts: Floats, columns: Columns) -> Floats:
         return _student_sigma(y - mu, counts)
@@ -730,14 +735,20 @@ def _errors(data: Data) -> Floats:
 def _student_sigma(residuals: Floats, counts: Floats) -> Floats:
     """Return the most likely scale of each row of residuals, of shape (n, 1)."""
     # From the median, which outliers do not move.
-    square = np.median(residuals**2, axis=1, keepdims=True) + 1e-3 * np.mean(
-        residuals**2, axis=1, keepdims=True
-    )
+    squared = residuals**2
+    square = np.median(squared, axis=1, keepdims=True)
+    square = square + 1e-3 * np.mean(squared, axis=1, keepdims=True)
     total = np.sum(counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         for _ in range(N_ROUNDS):
-            u = (STUDENT_NU + 1) / (STUDENT_NU + residuals**2 / square)
-            square = np.sum(counts * u * residuals**2, axis=1, keepdims=True) / total
+            terms = squared / square  # and in place, as new arrays take longer than the rest
+            terms += STUDENT_NU
+            np.divide(STUDENT_NU + 1, terms, out=terms)
+            terms *= counts
+            terms *= squared
+            before, square = square, np.sum(terms, axis=1, keepdims=True) / total
+            if np.array_equal(before, square, equal_nan=True):  # to the last bit
+                break
     return np.sqrt(np.where(np.all(residuals == 0.0, axis=1, keepdims=True), 0.0, square))
 
 
