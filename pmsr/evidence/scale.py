@@ -2,12 +2,15 @@ r"""The size of the noise, sigma: its prior, and what the likelihood leaves of i
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import log
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid, simpson
+
+from pmsr.limits import check_time
 
 Floats = NDArray[np.float64]
 
@@ -16,6 +19,11 @@ N_CONDITIONAL = 4096  # cells of the histogram of log v
 FLOOR = 1e-6  # of a histogram's mass, spread evenly: no cell is impossible
 EXTRA_FLOOR = 1e-3  # of a histogram's highest cell, where it is not exact
 N_SIGMA = 20_001  # grid points of log sigma, for equations without parameters
+# Where every row has an error of its own: first looks at the range, and then fine steps of what is
+# left of it, some twenty standard deviations, of which Simpson's rule needs few for each.
+N_LOOK, N_FINE = 129, 1025
+NEGLIGIBLE = 50.0  # nats below the highest, as in `narrow`
+CHUNK = 2**18  # values between two looks at the clock
 
 
 class SigmaLaw(Protocol):
@@ -222,15 +230,60 @@ class ExtraScale(FreeScale):
         sigma = np.exp(log_sigma)
         return np.log(np.hypot(sigma, self._error) / np.hypot(self.typical, self._error))
 
-    def _log_density(self, m: int, phi: float, u: Floats) -> Floats:
-        variance = self.errors**2 + np.exp(2.0 * u)[:, None]
-        log_l = -0.5 * self.counts * (np.log(variance) + self.residuals**2 / variance)
-        return np.asarray(phi * log_l.sum(axis=1) + m * self.log_size(u) + (1 - self.power) * u)
+    @cached_property
+    def _rows(self) -> tuple[Floats, Floats, Floats]:
+        """The squares of the errors, each once, and for each the counts and squared residuals."""
+        squares, place = np.unique(self.errors**2, return_inverse=True)
+        counts, left = (
+            np.bincount(place, values).astype(np.float64)
+            for values in (self.counts, self.counts * self.residuals**2)
+        )
+        return squares, counts, left
+
+    def _log_likelihood(self, u: Floats) -> Floats:
+        """Return that of each log sigma, but for a constant; it looks at the clock."""
+        squares, counts, left = self._rows
+        step = max(1, CHUNK // len(squares))
+        found = np.empty(len(u))
+        for start in range(0, len(u), step):
+            check_time()
+            some = slice(start, start + step)
+            variance = squares + np.exp(2.0 * u[some])[:, None]
+            found[some] = -0.5 * (np.log(variance) @ counts + (1.0 / variance) @ left)
+        return found
+
+    def _log_density(self, m: int, phi: float, u: Floats, log_l: Floats) -> Floats:
+        return np.asarray(phi * log_l + m * self.log_size(u) + (1 - self.power) * u)
+
+    def _on_grid(self, m: int, phi: float) -> tuple[Floats, Floats]:
+        """Return places of log sigma, and the log density there, where it is not negligible.
+
+        Many rows know sigma well: an even grid over all of its range would be too coarse for them,
+        and take gigabytes.
+        """
+        low, high = log(self.bounds[0]), log(self.bounds[1])
+        while True:
+            u = np.linspace(low, high, N_LOOK)
+            density = self._log_density(m, phi, u, self._log_likelihood(u))
+            near = np.flatnonzero(density > density.max() - NEGLIGIBLE)
+            first, last = max(near[0] - 1, 0), min(near[-1] + 1, N_LOOK - 1)
+            if last - first > N_LOOK // 2:
+                break
+            low, high = float(u[first]), float(u[last])
+        u = np.linspace(low, high, N_FINE)
+        return u, self._log_density(m, phi, u, self._log_likelihood(u))
+
+    @cached_property
+    def _in_cells(self) -> tuple[Floats, Floats]:
+        """The same at the middles of the cells of a histogram."""
+        edges = np.linspace(log(self.bounds[0]), log(self.bounds[1]), N_GRID + 1)
+        u = 0.5 * (edges[1:] + edges[:-1])
+        return u, self._log_likelihood(u)
 
     def _histogram(self, m: int, phi: float) -> "LogSigma":
         edges = np.linspace(log(self.bounds[0]), log(self.bounds[1]), N_GRID + 1)
-        middle = self._log_density(m, phi, 0.5 * (edges[1:] + edges[:-1]))
-        return LogSigma.from_log(edges, middle, EXTRA_FLOOR)
+        u, log_l = self._in_cells
+        return LogSigma.from_log(edges, self._log_density(m, phi, u, log_l), EXTRA_FLOOR)
 
     def law(self, m: int, n: float, square: float, phi: float) -> "LogSigma":
         """Return the distribution of log sigma, were the predictions those of the fit."""
@@ -244,13 +297,13 @@ class ExtraScale(FreeScale):
 
     def log_integral(self, m: int, n: float, square: float, phi: float) -> float:
         """Return the log of the integral over log sigma, by Simpson's rule."""
-        u = np.linspace(log(self.bounds[0]), log(self.bounds[1]), N_SIGMA)
-        return log_simpson(self._log_density(m, phi, u), u)
+        u, log_density = self._on_grid(m, phi)
+        return log_simpson(log_density, u)
 
     def draw(self, n: float, square: float, strata: Floats) -> Floats:
         """Return quantiles of sigma, by the inverse of its distribution function."""
-        u = np.linspace(log(self.bounds[0]), log(self.bounds[1]), N_SIGMA)
-        return sigma_quantiles(u, self._log_density(0, 1.0, u), strata)
+        u, log_density = self._on_grid(0, 1.0)
+        return sigma_quantiles(u, log_density, strata)
 
     def largest_square(self, n: float, square: float, nats: float) -> float:
         """Return where the likelihood of weighed residuals is so much worse."""

@@ -32,7 +32,7 @@ from pmsr.search.finalists import (
     weigh_finalists,
 )
 from pmsr.search.funnel import Funnel, Unit, enumerate_into
-from pmsr.search.genome import constant_equation, equation_genome
+from pmsr.search.genome import Genome, constant_equation, equation_genome
 from pmsr.search.islands import PERIOD, Island, exchange
 from pmsr.search.memory import Records, sum_scores
 from pmsr.search.pilot import N_LEADERS, make_bench
@@ -227,9 +227,8 @@ def run_evolution(
     check_guesses(seeds, search)
     seed = int(np.random.default_rng(random_seed).integers(2**63))
     bench = make_bench(problem, search, settings, seed, seeds)
-    primitives = bench.primitives  # or an error that says which operators there are
     for guess in seeds:
-        equation_genome(guess, primitives, rng=np.random.default_rng(0))
+        _genome_of(guess, bench)  # or an error that says which operators there are
     run = _Run(bench, seeds, n_jobs)
     with run.workers.parallel:
         if after is not None and after.state is not None:
@@ -289,6 +288,10 @@ def _forget_expanded(island: Island) -> Island:
     judge = island.judge.copy()
     judge.expanded = frozenset()
     return replace(island, judge=judge)
+
+
+def _genome_of(guess: Equation, bench: Bench) -> Genome:
+    return equation_genome(guess, bench.primitives, rng=np.random.default_rng(0))
 
 
 def check_guesses(guesses: Sequence[Equation], search: Search) -> None:
@@ -497,10 +500,18 @@ class _Run:
         return tuple(Island(k, known) for k in range(self.search.n_islands))
 
     def _levels(self) -> Iterator[bool]:
-        """Enumerate, level by level."""
+        """Enumerate, level by level; guesses come first: a short search has no population."""
         done = {kind: unit.size for kind, unit in self.levels.items()}
-        levels = enumerate_into(self.ground.judge, self.bench, done)
         deadline = self.deadline
+        judge = self.ground.judge
+        if self.seeds and not done:
+            judge = judge.copy()
+            try:
+                with time_limit(deadline):
+                    judge.judge([_genome_of(seed, self.bench) for seed in self.seeds], self.bench)
+            except OutOfTime:
+                return
+        levels = enumerate_into(judge, self.bench, done)
         while True:
             try:
                 with time_limit(deadline):

@@ -306,6 +306,15 @@ def test_without_time_for_a_first_population_guesses_are_what_is_known():
     assert not found.history
 
 
+def test_a_search_that_ends_before_its_first_population_knows_its_guesses():
+    guess = Equation("a*sqrt(H) + b*H", ["H"], ["a", "b"])  # no law of one node
+    options = {"search": replace(SMALL, max_units=1), "random_seed": 0}
+    found = run_evolution(SHELF, seeds=[guess], **options)
+    assert not found.history and found.level == 1
+    assert any(equation.key == guess.key for equation, _ in found.finalists)
+    assert not any(one.key == guess.key for one, _ in run_evolution(SHELF, **options).finalists)
+
+
 def test_no_global_random_state_is_used():
     random.seed(1)
     np.random.seed(1)  # noqa: NPY002
