@@ -24,6 +24,7 @@ LAST_BUILT_IN = max(ABS, TANH)
 
 ONE = 0  # the node of the number one, in every pool
 FINE, TOO_LARGE, NOT_FINITE = range(3)  # what `trouble` can be
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # of a number that a few operations have made
 
 
 # One record serves as a node, as an entry and, the first, as the state of the whole: compiled
@@ -546,6 +547,23 @@ def _power(pool, k_a, a, k_b, b):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _without_rounding(value):  # type: ignore[no-untyped-def]
+    """Return the whole number, or one over it, that a number is but for rounding.
+
+    sqrt(2)*sqrt(2) is 2, and shown as 2; a few operations lose as many of the last digits.
+    """
+    if value == 0.0 or not np.isfinite(value):
+        return value
+    whole = np.round(value)
+    if abs(value - whole) <= ROUNDING * abs(value):
+        return whole
+    below = np.round(1.0 / value)
+    if below != 0.0 and abs(1.0 / value - below) <= ROUNDING * abs(1.0 / value):
+        return 1.0 / below
+    return value
+
+
+@compiled
 def read_rows(pool, rows, n_rows, literals, arity, split, needed, coefficient, node):  # type: ignore[no-untyped-def]
     """Fill a pool with a graph; return its result, as a number and a node.
 
@@ -584,7 +602,7 @@ def read_rows(pool, rows, n_rows, literals, arity, split, needed, coefficient, n
                 value = function(pool, code, coefficient[a], left)
             else:
                 value = operation(pool, code, coefficient[a], left, coefficient[b], right)
-            coefficient[row], node[row] = value
+            coefficient[row], node[row] = _without_rounding(value[0]), value[1]
         if pool[0].trouble != FINE:
             break
     return coefficient[n_rows - 1], node[n_rows - 1]

@@ -29,3 +29,18 @@ def test_what_cancels_is_a_number():
     for name, number in (("-", 0.0), ("/", 1.0)):
         folded = fold_rows(x, (operator_code(name), 0, 0))
         assert folded.nodes[:, 0].tolist() == [LITERAL] and folded.literals.tolist() == [number]
+
+
+def test_numbers_are_what_they_are_but_for_rounding():
+    root, times, plus, over = map(operator_code, ("sqrt", "*", "+", "/"))
+    x, two = (VARIABLE, 0, 0), (LITERAL, 0, 0)
+    rooted = (two, (root, 0, 0), (times, 1, 1), x, (plus, 2, 3))  # sqrt(2)*sqrt(2) + x
+    folded = fold_rows(*rooted, literals=(2.0,))
+    assert 2.0**0.5 * 2.0**0.5 != 2.0 and folded.literals.tolist() == [2.0]
+    # 1/49 of 49, which is not one in floating-point numbers: x over it is x.
+    shared = (two, (LITERAL, 1, 0), (over, 1, 0), (times, 2, 0), x, (times, 3, 4))
+    folded = fold_rows(*shared, literals=(49.0, 1.0))
+    assert 1.0 / 49.0 * 49.0 != 1.0 and folded.nodes[:, 0].tolist() == [VARIABLE]
+    # A number of one's own, as near to a whole one as measurements are, stays.
+    kept = fold_rows(x, two, (times, 0, 1), literals=(1.0000001,))
+    assert kept.literals.tolist() == [1.0000001]
