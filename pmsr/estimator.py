@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pmsr.data import Data, make_data
 from pmsr.equation.expression import Equation
+from pmsr.equation.operator_sets import expand_sets
 from pmsr.evidence.distributions import read_constants
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.prediction import check_level
@@ -52,6 +53,11 @@ from pmsr.search.pilot import Choice
 from pmsr.search.settling import Settled, settle_noise
 from pmsr.settings import QUICK, Search, Settings, check_settings
 
+_BEGINS_ANEW = (
+    "The search began anew: warm_start=True goes on from a fit that had it, too, and the last one "
+    "had not. Give it to the first fit."
+)
+
 
 # X and y are Any as in `data`: what users hand over is recognised by what it can do.
 class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
@@ -62,7 +68,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     operators
         Names of the operators that equations may use: ``"+"``, ``"-"``, ``"*"``, ``"/"``,
         ``"pow"``, ``"sqrt"``, ``"exp"``, ``"log"``, ``"sin"``, ``"cos"``, ``"tan"``, ``"tanh"``,
-        ``"abs"``, and those of :func:`pmsr.add_operator`.
+        ``"abs"``, and those of :func:`pmsr.add_operator`. Or a set of them: ``"common"``, which has
+        sqrt, exp and log besides ``+ - * /``, ``"trig"``, ``"powers"``, ``"all"``.
     population_size
         Number of equations that evolve on each island; even.
     generations, max_time
@@ -135,7 +142,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         with the same data, parameters and seed goes on.
     warm_start
         Whether another `fit` of the same data goes on where the last one ended, for another budget.
-        What it goes on from is not saved: use ``checkpoint`` for that.
+        What it goes on from is not saved: use ``checkpoint`` for that, whose ``max_time`` is that
+        of all its fits together.
     callbacks
         Called with a :class:`pmsr.search.evolution.Generation` after every unit of the search: the
         first population, then every ``Search.refresh`` generations, ten by default. One that
@@ -362,6 +370,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
             raise ValueError(f"callbacks must be a list of functions, got {self.callbacks!r}.")
         after: Evolution | None = getattr(self, "_found", None) if self.warm_start else None
+        if self.warm_start and after is None and hasattr(self, "result_"):
+            warn([_BEGINS_ANEW])
         random_seed = self._random_seed() if after is None else self._fitted().random_seed
         found: Evolution | None = None
         if is_open and after is None:
@@ -415,6 +425,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             raise ValueError(
                 'noise="auto" does not go with checkpoint: a search that goes on has one noise. '
                 "Find it first, in noise_table_, and name it; or use warm_start=True."
+            )
+        if problem.data.y_err is not None or problem.data.X_err is not None:
+            given = "y_err" if problem.data.y_err is not None else "X_err"
+            raise ValueError(
+                f'noise="auto" asks how large errors are and how they are spread, and {given} says '
+                f"it. Leave {given} out if there are outliers; otherwise leave noise out."
             )
         if search.fitness != "evidence":
             raise ValueError(
@@ -488,6 +504,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     def _search(self, data: Data | None = None) -> Search:
         """Return the options of the search; units that stand in names need the data."""
         chosen = {name: getattr(self, name) for name in SEARCH_OPTIONS}
+        chosen["operators"] = expand_sets(self.operators)
         names = () if data is None else (*data.names, data.target)
         is_open = data is None and self.units == AUTO
         chosen["units"] = None if is_open else resolve_units(self.units, names)

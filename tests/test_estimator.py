@@ -246,6 +246,32 @@ def test_the_folds_of_a_cross_validation_do_not_warn():
 
 
 @quiet
+def test_operators_may_be_a_set():
+    for given in ("common", ["arithmetic", "sqrt", "exp", "log"]):
+        search = make(operators=given)._search()
+        assert search.operators == ("+", "-", "*", "/", "sqrt", "exp", "log")
+    assert make(operators="common").get_params()["operators"] == "common"
+    assert make(operators="powers", generations=1).fit(*SHELF).result_.search.operators[-1] == "pow"
+
+
+def test_a_warm_start_after_a_cold_one_says_that_it_begins_anew():
+    regressor = make(generations=1)
+    said = []
+    for warm in (False, True, True):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            regressor.set_params(warm_start=warm).fit(*SHELF)
+        said.append(any("began anew: warm_start" in str(one.message) for one in caught))
+    assert said == [False, True, False]
+
+
+def test_noise_is_not_chosen_where_errors_are_known():
+    X, y = SHELF
+    with pytest.raises(ValueError, match=r'noise="auto" asks how large errors.*y_err says it'):
+        make(noise="auto").fit(X, y, y_err=np.full(len(y), 9.0))
+
+
+@quiet
 def test_a_warm_start_goes_on_for_another_budget():
     regressor = make(warm_start=True, random_state=None, **OPTIONS).fit(*SHELF)
     seed = regressor.result_.random_seed

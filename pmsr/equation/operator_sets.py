@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +73,22 @@ def read_operators(words: Sequence[str]) -> tuple[str, ...]:
     if not found:
         raise ValueError(f"At least one operator is needed, got none. {_available()}")
     return tuple(found)
+
+
+# Any: what a user hands over, which is checked where it goes.
+def expand_sets(names: Any) -> Any:
+    """Return operators in place of the names of sets; names of operators stay as they are.
+
+    Examples
+    --------
+    >>> expand_sets("powers"), expand_sets(["+", "sin"])
+    (('+', '-', '*', '/', 'sqrt', 'pow'), ['+', 'sin'])
+    """
+    words = [names] if isinstance(names, str) else names
+    is_list = isinstance(words, Sequence) and all(isinstance(word, str) for word in words)
+    if is_list and any(word in SETS or word == ALL for word in words):
+        return read_operators(words)
+    return names
 
 
 def usual_operators(data: Data) -> tuple[str, ...]:

@@ -718,9 +718,12 @@ def find_noise(name: str, data: Data | None = None, *, extra_noise: bool = False
     elif is_normal:
         row = EXTRA if extra_noise else KNOWN
     else:
+        does = (
+            "infers how large errors are" if NOISES[name].has_sigma else "says how large errors are"
+        )
         raise ValueError(
-            f'y_err goes with noise="gaussian", got noise={name!r}, which knows the errors by '
-            "itself. Leave one of them out."
+            f'y_err goes with noise="gaussian", got noise={name!r}, which {does} by itself. Leave '
+            "one of them out."
         )
     row.check(data)
     return row

@@ -396,9 +396,11 @@ def doubt_noise(residuals: Floats, y: Floats, noise: Noise = GAUSSIAN) -> list[s
         said = f"The residuals {test}, and the intervals assume that they are."
     else:
         said = f"In units of {noise.words}, which the intervals assume, the residuals {test}."
+    # With known errors there is nothing to choose, and what was chosen is not to be chosen again.
+    more = ' noise="auto" asks which noise suits the data.' if noise == GAUSSIAN else ""
     return [
         f"{said} Plot them: outliers, noise that grows with the signal, or a missing term are the "
-        "usual causes."
+        f"usual causes.{more}"
     ]
 
 

@@ -32,7 +32,7 @@ from pmsr.search.finalists import (
     weigh_finalists,
 )
 from pmsr.search.funnel import Funnel, Unit, enumerate_into
-from pmsr.search.genome import Genome, constant_equation, equation_genome
+from pmsr.search.genome import Genome, Primitives, constant_equation, equation_genome
 from pmsr.search.islands import PERIOD, Island, exchange
 from pmsr.search.memory import Records, sum_scores
 from pmsr.search.pilot import N_LEADERS, make_bench
@@ -227,8 +227,9 @@ def run_evolution(
     check_guesses(seeds, search)
     seed = int(np.random.default_rng(random_seed).integers(2**63))
     bench = make_bench(problem, search, settings, seed, seeds)
+    primitives = bench.primitives  # or an error that says which operators there are
     for guess in seeds:
-        _genome_of(guess, bench)  # or an error that says which operators there are
+        _genome_of(guess, primitives)
     run = _Run(bench, seeds, n_jobs)
     with run.workers.parallel:
         if after is not None and after.state is not None:
@@ -290,8 +291,8 @@ def _forget_expanded(island: Island) -> Island:
     return replace(island, judge=judge)
 
 
-def _genome_of(guess: Equation, bench: Bench) -> Genome:
-    return equation_genome(guess, bench.primitives, rng=np.random.default_rng(0))
+def _genome_of(guess: Equation, primitives: Primitives) -> Genome:
+    return equation_genome(guess, primitives, rng=np.random.default_rng(0))
 
 
 def check_guesses(guesses: Sequence[Equation], search: Search) -> None:
@@ -508,7 +509,9 @@ class _Run:
             judge = judge.copy()
             try:
                 with time_limit(deadline):
-                    judge.judge([_genome_of(seed, self.bench) for seed in self.seeds], self.bench)
+                    primitives = self.bench.primitives
+                    guesses = [_genome_of(seed, primitives) for seed in self.seeds]
+                    judge.judge(guesses, self.bench)
             except OutOfTime:
                 return
         levels = enumerate_into(judge, self.bench, done)
