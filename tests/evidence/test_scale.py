@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -26,6 +28,27 @@ def test_extra_noise_is_drawn_from_its_posterior():
     total = quad(density, 1e-3, 2.0, args=(1.0,))[0]
     cdf = np.vectorize(lambda s: quad(density, 1e-3, s, args=(1.0,))[0] / total)
     assert kstest(EXTRA.draw(5, 0.0, strata)[::10], cdf).pvalue > 0.5
+
+
+def test_extra_noise_of_many_rows_is_integrated_where_it_is_in_little_memory():
+    rng = np.random.default_rng(1)
+    n = 20_000
+    errors = rng.uniform(0.1, 0.4, n)
+    residuals = np.hypot(errors, 0.2) * rng.standard_normal(n)
+    scale = ExtraScale((1e-6, 2.0), 0, errors, residuals, np.ones(n), 0.2)
+
+    def log_density(u):
+        variance = errors**2 + np.exp(2.0 * u)
+        return -0.5 * np.sum(np.log(variance) + residuals**2 / variance) + u  # of log sigma
+
+    places = np.linspace(np.log(0.15), np.log(0.25), 2001)  # some forty standard deviations
+    values = np.array([log_density(u) for u in places])
+    expected = values.max() + np.log(np.trapezoid(np.exp(values - values.max()), places))
+    tracemalloc.start()
+    assert scale.log_integral(0, n, 0.0, 1.0) == pytest.approx(expected, abs=1e-6)
+    # An even grid over all of the range would be 20,001 times as large as the data: 3 GB.
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
 
 
 def test_a_proposal_for_extra_noise_is_normalised():
