@@ -265,6 +265,8 @@ class ExtraScale(FreeScale):
         while True:
             u = np.linspace(low, high, N_LOOK)
             density = self._log_density(m, phi, u, self._log_likelihood(u))
+            if not np.isfinite(density.max()):  # a law that is nowhere near: no place is better
+                break
             near = np.flatnonzero(density > density.max() - NEGLIGIBLE)
             first, last = max(near[0] - 1, 0), min(near[-1] + 1, N_LOOK - 1)
             if last - first > N_LOOK // 2:
@@ -274,15 +276,14 @@ class ExtraScale(FreeScale):
         return u, self._log_density(m, phi, u, self._log_likelihood(u))
 
     @cached_property
-    def _in_cells(self) -> tuple[Floats, Floats]:
-        """The same at the middles of the cells of a histogram."""
+    def _cells(self) -> tuple[Floats, Floats, Floats]:
+        """Edges and middles of the cells of a histogram, and the log likelihood at the middles."""
         edges = np.linspace(log(self.bounds[0]), log(self.bounds[1]), N_GRID + 1)
         u = 0.5 * (edges[1:] + edges[:-1])
-        return u, self._log_likelihood(u)
+        return edges, u, self._log_likelihood(u)
 
     def _histogram(self, m: int, phi: float) -> "LogSigma":
-        edges = np.linspace(log(self.bounds[0]), log(self.bounds[1]), N_GRID + 1)
-        u, log_l = self._in_cells
+        edges, u, log_l = self._cells
         return LogSigma.from_log(edges, self._log_density(m, phi, u, log_l), EXTRA_FLOOR)
 
     def law(self, m: int, n: float, square: float, phi: float) -> "LogSigma":

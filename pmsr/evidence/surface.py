@@ -338,7 +338,8 @@ class Surface:
             log_volume = np.sum(some_logs[:, : self.n_flat], axis=1)
             square = distances.min(axis=1, initial=np.inf) if len(self.centres) else np.zeros(n)
         allowed = np.isfinite(sums)
-        extremes = np.concatenate([extremes, *(part[:, None] for part in parts)], axis=1)
+        if parts:
+            extremes = np.concatenate([extremes, *(part[:, None] for part in parts)], axis=1)
         for place, watched in enumerate(self.watched):
             low, high, first = extremes[:, place].T
             longest = np.inf if watched.is_phase else pi * (self._n - 1)

@@ -521,8 +521,7 @@ class FittedEquation:
             **self._looks(),
         )
 
-    # Any: a pymc.Model, which this layer does not import.
-    # Any: PyMC's distributions and models.
+    # Any: PyMC's distributions and a pymc.Model, which this layer does not import.
     def to_pymc(self, *, priors: Mapping[str, Any] | None = None) -> Any:
         """Return the equation as a plain PyMC model, its parameters flat where the evidence has it.
 
@@ -558,11 +557,11 @@ class FittedEquation:
 
     def _target(self) -> Target:
         """Return the density over the region that log q came from."""
-        with one_blas_thread():
-            if self.weighed.fit is not None:
-                return self.weighed.target(self.problem)
+        if self.weighed.fit is None:
             # A conventional search, another spelling, or a result that was loaded.
             return self._fit_again(self.equation, self.problem)
+        with one_blas_thread():
+            return self.weighed.target(self.problem)
 
     def _fit_again(self, equation: Equation, problem: Problem) -> Target:
         rng = np.random.Generator(np.random.PCG64(self._seed()))

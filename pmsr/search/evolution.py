@@ -229,7 +229,7 @@ def run_evolution(
     bench = make_bench(problem, search, settings, seed, seeds)
     primitives = bench.primitives  # or an error that says which operators there are
     for guess in seeds:
-        _genome_of(guess, primitives)
+        genome_of(guess, primitives)
     run = _Run(bench, seeds, n_jobs)
     with run.workers.parallel:
         if after is not None and after.state is not None:
@@ -291,7 +291,8 @@ def _forget_expanded(island: Island) -> Island:
     return replace(island, judge=judge)
 
 
-def _genome_of(guess: Equation, primitives: Primitives) -> Genome:
+def genome_of(guess: Equation, primitives: Primitives) -> Genome:
+    """Return the graph of a guess, always the same; an error if the operators cannot write it."""
     return equation_genome(guess, primitives, rng=np.random.default_rng(0))
 
 
@@ -510,7 +511,7 @@ class _Run:
             try:
                 with time_limit(deadline):
                     primitives = self.bench.primitives
-                    guesses = [_genome_of(seed, primitives) for seed in self.seeds]
+                    guesses = [genome_of(seed, primitives) for seed in self.seeds]
                     judge.judge(guesses, self.bench)
             except OutOfTime:
                 return

@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
-import numpy as np
-
 from pmsr.data import leave_out_constant
 from pmsr.equation.expression import Equation
 from pmsr.evidence.noise import GAUSSIAN
 from pmsr.evidence.problem import Problem
 from pmsr.limits import OutOfTime
-from pmsr.search.evolution import Callback, Evolution, run_evolution
-from pmsr.search.genome import Primitives, equation_genome
+from pmsr.search.evolution import Callback, Evolution, genome_of, run_evolution
+from pmsr.search.genome import Primitives
 from pmsr.search.pilot import N_LEADERS, Choice, choose_noise
 from pmsr.search.restrictions import Restrictions
 from pmsr.settings import Search, Settings
@@ -128,7 +126,7 @@ def find_writable(
     found = []
     for law in laws:
         with suppress(ValueError):
-            equation_genome(law, primitives, rng=np.random.default_rng(0))
+            genome_of(law, primitives)
             found.append(law)
     return tuple(found)
 

@@ -31,7 +31,7 @@ _WORDS = (
         r"No unit for '\1' in --units. Add '\1=1' for a pure number, '\1=?' if it is not known.",
     ),
     (r" Use pmsr\.\w+\(.*?\)\.", ""),
-    (r" If they are classes, give each a column of 0 and 1: pandas\.get_dummies\(X\)\.", ""),
+    (r" If they are classes, there are two ways: .*?get_dummies\(X\)\.", ""),
     (r" Convert them with astype\(float\), or leave the column out\.", " Leave the column out."),
     (r"Every column of X\b", "Every column"),
     (r"\bin X\b", "in the file"),

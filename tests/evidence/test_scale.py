@@ -51,6 +51,12 @@ def test_extra_noise_of_many_rows_is_integrated_where_it_is_in_little_memory():
     tracemalloc.stop()
 
 
+def test_the_integral_of_a_law_that_is_infinitely_far_is_no_number():
+    far = ExtraScale((1e-3, 2.0), 0, ERRORS, np.full(5, np.inf), np.ones(5), 0.3)
+    with np.errstate(invalid="ignore"):
+        assert not np.isfinite(far.log_integral(0, 5, 0.0, 1.0))
+
+
 def test_a_proposal_for_extra_noise_is_normalised():
     law = EXTRA.law(1, 5, 0.0, 1.0)
     u = np.linspace(law.edges[0], law.edges[-1], 100_001)
